@@ -32,8 +32,10 @@ LETTER_WIRE = 150  # head of a letter, commands and answers around it
 LINK_SPOOL = 47  # on the sender's disk until it is acknowledged
 BEAT_SERVER = 40e-6  # one heartbeat, without what grows with the drones
 BEAT_CHANGE = 2e-6  # in each heartbeat for each drone that has taken a checkpoint since the last
-BEAT_QUEEN = 5e-6  # in the queen's for each drone: its lease, its report and its stream's size
-REPORT = 4000  # bytes of a heartbeat's report, which the queen reads of all
+BEAT_COORDINATOR = (
+    5e-6  # in the coordinator's for each drone: its lease, its report and its stream's size
+)
+REPORT = 4000  # bytes of a heartbeat's report, which the coordinator reads of all
 ARCHIVE, STATE = 10_000, 200  # bytes on disk per page
 FINGERPRINT = 8  # bytes per URL seen
 BASE_MEMORY = 350 * MIB  # Python, page parsing, DNS
@@ -99,7 +101,7 @@ def model(plan: Plan) -> dict[str, dict[str, float]]:
         plan.checkpoint,
         max(batch_seconds, room_bytes / 2 / flow_bytes if flow_bytes else plan.checkpoint),
     )
-    beat_cpu = drones * (BEAT_SERVER + drones / checkpoint_seconds * BEAT_CHANGE + BEAT_QUEEN)
+    beat_cpu = drones * (BEAT_SERVER + drones / checkpoint_seconds * BEAT_CHANGE + BEAT_COORDINATOR)
     urls_per_drone = plan.pages * plan.urls / drones
     # bytes of a page over a machine's network
     page_bytes = plan.body * plan.wire * REQUESTS_PER_PAGE + 2 * sent_links * LINK_WIRE
@@ -122,7 +124,7 @@ def model(plan: Plan) -> dict[str, dict[str, float]]:
             "server_cores_for_letters": letter_cpu,
             "server_cores_for_beats": beat_cpu,
             "server_megabytes_per_second": 2 * flow_bytes / 1e6,
-            "queen_reports_megabytes_per_second": drones * REPORT / 1e6,
+            "coordinator_reports_megabytes_per_second": drones * REPORT / 1e6,
         },
         "server": {
             "cores_of_the_busiest_shard": letter_cpu / plan.shards + beat_cpu,

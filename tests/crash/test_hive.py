@@ -19,7 +19,7 @@ GONE = "left the hive"
 @pytest.mark.parametrize(
     "strokes",
     [
-        pytest.param(["kill_drone", "kill_queen"], id="drones"),
+        pytest.param(["kill_drone", "kill_coordinator"], id="drones"),
         pytest.param(["server_empty", "remember", "server_old"], id="server"),
         pytest.param(["cut", "silence", "slow"], id="network"),
         pytest.param(["interrupt", "freeze"], id="stops"),

@@ -63,8 +63,8 @@ class Campaign:
             self.hive.start(drone)
         return drone
 
-    def kill_queen(self):
-        return self.kill_drone(self._queen())
+    def kill_coordinator(self):
+        return self.kill_drone(self._coordinator())
 
     def kill_two(self):
         """Kill two drones at once, or all that there are, and start them again."""
@@ -252,10 +252,10 @@ class Campaign:
         self._settle()
         return self._chance.choice(sorted(self.hive.taking_part))
 
-    def _queen(self):
+    def _coordinator(self):
         """Return the drone that has the lease now, or any drone if none has."""
         with self._server.client() as client:
-            number = client.get(Keys(NAME).queen)
+            number = client.get(Keys(NAME).coordinator)
         return self._drone() if number is None else int(number)
 
     def _pause(self, times=1):
@@ -268,7 +268,15 @@ class Campaign:
 STROKES = {
     name: getattr(Campaign, name)
     for name in (
-        *("kill_drone", "kill_queen", "kill_two", "kill_all", "interrupt", "freeze", "stand_still"),
+        *(
+            "kill_drone",
+            "kill_coordinator",
+            "kill_two",
+            "kill_all",
+            "interrupt",
+            "freeze",
+            "stand_still",
+        ),
         *("remember", "server_empty", "server_old", "server_full", "cut", "silence", "slow"),
         *("join", "leave"),
     )

@@ -7,7 +7,7 @@ from contextlib import suppress
 from threading import Event, Thread
 
 from tests.support.redis_server import LEASE, member, transport
-from webcrawl.crawl.hive.queen import DroneState, Report
+from webcrawl.crawl.hive.coordinator import DroneState, Report
 from webcrawl.crawl.hive.registry import RESIZE
 
 PAUSE = 0.02  # seconds between two signs of life
@@ -16,7 +16,7 @@ PAUSE = 0.02  # seconds between two signs of life
 class Members:
     """Drones that live in a thread while the context lasts.
 
-    `deaf` ones carry out nothing. `queen` says what becomes of an order: "quick" publishes its map
+    `deaf` ones carry out nothing. `coordinator` says what becomes of an order: "quick" publishes its map
     at once, "leaving" too, but drones that leave stay in it, and "" publishes nothing.
     """
 
@@ -29,7 +29,7 @@ class Members:
         moving=(),
         refuses="",
         founders=0,
-        queen="quick",
+        coordinator="quick",
         **figures,
     ):
         """Prepare so many members of a hive; `figures` are those of their reports."""
@@ -41,7 +41,7 @@ class Members:
         self._moving = moving
         self._refuses = refuses
         self._founders = founders or number
-        self._queen = queen
+        self._coordinator = coordinator
         self.commands = []  # those that drone 0 has heard
         self._ready, self._over = Event(), Event()
 
@@ -76,10 +76,10 @@ class Members:
                     if drone == 0:
                         for command in told.commands:
                             self.commands.append((command.name, *command.args))
-                            if command.name == RESIZE and self._queen:
+                            if command.name == RESIZE and self._coordinator:
                                 members, lost = command.args
                                 slots = slots.resized(set(members) - set(lost))
-                                if self._queen != "leaving":
+                                if self._coordinator != "leaving":
                                     slots = slots.without(slots.leaving)
                                 await server.publish_map(slots)
                     if told.commands and drone not in self._deaf:

@@ -16,11 +16,11 @@ import msgpack
 from tests.support.commands import command
 from tests.support.fake_hives import COMMAND
 from tests.support.places import ROOT
+from webcrawl.crawl.hive.coordinator import DroneState, Report
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.member import KEY, keep_map, take_identity
 from webcrawl.crawl.hive.operator import HiveView
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
-from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.crawl.hive.redis_server.embedded_server import UNIX
 from webcrawl.crawl.hive.registry import COMPANIONS, RESIZE, Command
 from webcrawl.store.crawldb import CrawlDB

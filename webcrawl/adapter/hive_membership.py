@@ -19,11 +19,11 @@ from webcrawl.adapter.commanded_crawl import CommandedCrawl, CommandedScheduler
 from webcrawl.adapter.server_settings import transport_maker
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.system import boot_id
+from webcrawl.crawl.hive.coordinator import Coordination, FiguresWriter
 from webcrawl.crawl.hive.drone_runner import DroneRunner
 from webcrawl.crawl.hive.errors import Away, HiveError, UnknownDrone
 from webcrawl.crawl.hive.member import KEY, Identity, Membership, keep_map, saved_map, take_identity
 from webcrawl.crawl.hive.partition import Partition, partition_of
-from webcrawl.crawl.hive.queen import FiguresWriter, Reign
 from webcrawl.crawl.hive.registry import Companions, Member
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.host_names import RegisteredDomains
@@ -204,15 +204,17 @@ class HiveEntry:
         )
         return self._hive.epoch
 
-    def running(self, scheduler: CommandedScheduler) -> DroneRunner:
-        """Return the loops of this drone, not yet started.
+    def make_runner(self, scheduler: CommandedScheduler) -> DroneRunner:
+        """Return the loops that exchange letters and heartbeats with the hive, not yet started.
 
-        Raise HiveError in a crawl without a hive.
+        They carry out the hive's commands on the crawl of this scheduler. Raise HiveError if that
+        crawl was not opened as a drone.
         """
-        post = scheduler.crawl.parts.drone_parts
-        if post is None:
+        drone_parts = scheduler.crawl.parts.drone_parts
+        if drone_parts is None:
             raise HiveError("this crawl was not opened as a drone")
         identity = self._identity
+        # Part of each heartbeat's report
         about = {
             "drone": identity.drone,
             "identity": identity.id,
@@ -221,20 +223,21 @@ class HiveEntry:
             "host": socket.gethostname(),
             "pid": os.getpid(),
         }
-        reign = Reign(
+        # Every drone may become the coordinator
+        coordination = Coordination(
             identity.drone,
             self.server,
-            post,
+            drone_parts,
             self._partition.groups,
             FiguresWriter(Path(self._jobdir)),
         )
         commanded_crawl = CommandedCrawl(scheduler.crawler, lambda _: scheduler)
         return DroneRunner(
-            post,
+            drone_parts,
             self.server,
             scheduler,
             commanded_crawl,
-            reign,
+            coordination,
             about,
             join=self.join,
             lease=self._values["HIVE_LEASE"],

@@ -47,7 +47,7 @@ class HiveSide:
         """Begin the exchange with the other drones. Call this once the crawl is open."""
         if self._entry is not None:
             self.others_done = False
-            self._running = self._entry.running(scheduler)
+            self._running = self._entry.make_runner(scheduler)
             scheduler.crawl.followers.add(self._running)
             scheduler.crawl.outlook.servers.watch(self._running.absence)
             self._running.start()

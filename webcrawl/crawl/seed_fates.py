@@ -165,7 +165,7 @@ class SeedFates:
     def hopeless(self) -> bool:
         """Return whether the crawl has no page, and nothing left that could bring one.
 
-        Only the drones of a hive together know that (`Queen.look`), so it is False for a drone.
+        Only the drones of a hive together know that (`Coordinator.look`), so it is False for a drone.
         """
         if not self._alone or self.got:
             return False

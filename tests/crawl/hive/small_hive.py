@@ -1,7 +1,7 @@
 """A hive of a few lists: drones with checkpoints, letters, acknowledgements and heartbeats, and a
 server that may die.
 
-What is to be crawled is a tree, so that it is known what must have been crawled when the queen says
+What is to be crawled is a tree, so that it is known what must have been crawled when the coordinator says
 that it is over.
 """
 
@@ -11,8 +11,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from random import Random
 
+from webcrawl.crawl.hive.coordinator import Coordinator, Report
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.queen import Queen, Report
 
 
 @dataclass
@@ -65,8 +65,8 @@ class SmallHive:
         first.now.queue.append(0)
         first.now.known.add(0)
         first.kept = deepcopy(first.now)
-        self.queens = [Queen() for _ in range(drones)]
-        self.queen = 0
+        self.coordinators = [Coordinator() for _ in range(drones)]
+        self.coordinator = 0
         self.begin_server(1)
         self.posts: list[Report] = []  # heartbeats on their way to the server
         self.over = False
@@ -128,7 +128,7 @@ class SmallHive:
             self.posts.append(drone.report())
 
     def deliver(self) -> None:
-        """One of the heartbeats arrives; the queen's is answered with all reports."""
+        """One of the heartbeats arrives; the coordinator's is answered with all reports."""
         if not self.posts:
             return
         report = self.posts.pop(self.chance.randrange(len(self.posts)))
@@ -142,21 +142,23 @@ class SmallHive:
         for number, (to, _, place) in [*letters.items()]:
             if place and place[0] == self.epoch and place <= self.acks[to]:
                 del letters[number]
-        if self.queen == report.drone:
-            queen = self.queens[report.drone]
-            self.over = queen.decide(0.0, dict(self.reports), set(self.alive), self.slots).over
+        if self.coordinator == report.drone:
+            coordinator = self.coordinators[report.drone]
+            self.over = coordinator.decide(
+                0.0, dict(self.reports), set(self.alive), self.slots
+            ).over
 
     def kill(self, drone: Drone) -> None:
         drone.now = deepcopy(drone.kept)
         drone.run, drone.beat, drone.activity, drone.kept_activity = drone.run + 1, 0, 0, 0
         drone.beating = False
-        self.queens[drone.number] = Queen()
+        self.coordinators[drone.number] = Coordinator()
 
     def lapse(self, drone: Drone) -> None:
         self.alive.discard(drone.number)
 
     def enthrone(self, drone: Drone) -> None:
-        self.queen = drone.number
+        self.coordinator = drone.number
 
     def restart_server(self) -> None:
         self.begin_server(self.epoch + 1)

@@ -116,7 +116,7 @@ class TestOneNodeIsKilled:
                 with pytest.raises(PartAway, match="did not answer just now"):
                     await one.send(1, [b"a"])
                 assert len(await one.send(0, [b"a"])) == 1
-                assert (await beat(one)).queen == 0
+                assert (await beat(one)).coordinator == 0
                 assert time.monotonic() - begun < 3 * NODE_SECONDS
             finally:
                 node.process.send_signal(signal.SIGCONT)
@@ -288,7 +288,7 @@ async def test_pushed_seeds(cluster, name, source):
 
 
 async def test_nothing_stays_for_ever(cluster, name):
-    """With each beat of the queen all keys of the hive last for a day, on all nodes."""
+    """With each beat of the coordinator all keys of the hive last for a day, on all nodes."""
     async with drones(cluster.url, 2, name) as (one, other):
         await other.acknowledge((await one.send(1, [b"a"]))[0])
         for server in (other, one, other, one):

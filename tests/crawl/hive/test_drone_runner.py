@@ -10,6 +10,7 @@ import pytest
 from tests.support.waiting import eventually
 from webcrawl.crawl.bound import CUT_OFF
 from webcrawl.crawl.hive import drone_runner as module
+from webcrawl.crawl.hive.coordinator import Report
 from webcrawl.crawl.hive.drone_runner import (
     EARLY_SAVE_BYTES,
     EARLY_SAVE_BYTES_WHEN_FILLING,
@@ -19,7 +20,6 @@ from webcrawl.crawl.hive.drone_runner import (
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.partition import SlotMap, WantedMembers
-from webcrawl.crawl.hive.queen import Report
 from webcrawl.crawl.hive.registry import OVER, RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.transport import Beat
 
@@ -299,7 +299,7 @@ def test_released(caplog, commands, over):
 
 @pytest.mark.parametrize("args", [(), (True,)])
 def test_the_end_of_all(args):
-    """The queen says with the end whether no drone has got anything."""
+    """The coordinator says with the end whether no drone has got anything."""
 
     async def hear():
         one = Drone(server := Server((Command(1, OVER, args),)))

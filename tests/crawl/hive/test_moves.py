@@ -104,7 +104,7 @@ class HiveMachine(RuleBasedStateMachine):
         self.drones[drone].crash()
 
     def may_resize(self):
-        """The queen waits until all drones know the map, and all slots are where they belong."""
+        """The coordinator waits until all drones know the map, and all slots are where they belong."""
         last = self.world.maps[-1].generation
         return all(
             drone.slot_moves.is_settled and drone.slot_moves.map.generation == last
@@ -160,7 +160,7 @@ class HiveMachine(RuleBasedStateMachine):
         self.slots_came_whole()
 
 
-class RudeQueen(HiveMachine):
+class RudeCoordinator(HiveMachine):
     """A map may change again while slots are on their way."""
 
     def may_resize(self):
@@ -169,5 +169,5 @@ class RudeQueen(HiveMachine):
 
 TestHive = HiveMachine.TestCase
 TestHive.settings = examples(20, stateful_step_count=60)
-TestRudeQueen = RudeQueen.TestCase
-TestRudeQueen.settings = examples(20, stateful_step_count=60)
+TestRudeCoordinator = RudeCoordinator.TestCase
+TestRudeCoordinator.settings = examples(20, stateful_step_count=60)

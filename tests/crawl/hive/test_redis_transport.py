@@ -201,7 +201,7 @@ def test_another_format(url):
 
 
 GARBAGE = b"\xff\0garbage"
-ALL = "queen drone joins looks"
+ALL = "coordinator drone joins looks"
 
 
 def overwritten(name):
@@ -217,12 +217,12 @@ def overwritten(name):
     [
         (overwritten("drones"), ALL),
         (overwritten("map"), ALL),
-        (overwritten("acks"), "queen drone"),
-        (lambda client, keys, _: client.set(keys.bytes, GARBAGE), "queen drone looks"),
-        (lambda client, keys, _: client.hset(keys.reports, "x", GARBAGE), "queen"),
+        (overwritten("acks"), "coordinator drone"),
+        (lambda client, keys, _: client.set(keys.bytes, GARBAGE), "coordinator drone looks"),
+        (lambda client, keys, _: client.hset(keys.reports, "x", GARBAGE), "coordinator"),
         (lambda client, keys, _: client.hset(keys.drones, "x", GARBAGE), ALL),
         (lambda client, keys, _: client.hset(keys.drones, "9", GARBAGE), ALL),
-        (lambda client, keys, _: client.set(keys.queen, GARBAGE), "queen drone looks"),
+        (lambda client, keys, _: client.set(keys.coordinator, GARBAGE), "coordinator drone looks"),
         (
             lambda client, keys, _: client.hset(
                 keys.map, mapping={"generation": 9, "slots": GARBAGE}
@@ -230,19 +230,19 @@ def overwritten(name):
             ALL,
         ),
         (lambda client, keys, _: client.zadd(keys.commands, {GARBAGE: 5}), ALL),
-        (lambda client, keys, _: client.sadd(keys.gone, GARBAGE), "queen drone joins"),
+        (lambda client, keys, _: client.sadd(keys.gone, GARBAGE), "coordinator drone joins"),
     ],
 )
 async def test_what_cannot_be_read(url, forge, told):
     """What is of the right type, and still no hive's, is one line for each that comes upon it."""
-    async with drones(url) as (drone, queen):
-        epoch = (await queen.join(member(1))).epoch
+    async with drones(url) as (drone, coordinator):
+        epoch = (await coordinator.join(member(1))).epoch
         operator = Operator(transport(url), "test")
         with Redis.from_url(url) as client:
             forge(client, Keys("test"), epoch)
         lines = {}
         asks = {
-            "queen": beat(queen),
+            "coordinator": beat(coordinator),
             "drone": beat(drone),
             "joins": joins(url, member()),
             "looks": operator.read_hive(),
@@ -336,7 +336,7 @@ async def test_memory_of_the_machine_bounds_the_streams(tmp_path):
 
 
 async def test_nothing_stays_for_ever(url):
-    """With each beat of the queen all keys of the hive last for a day, but for seeds that a drone
+    """With each beat of the coordinator all keys of the hive last for a day, but for seeds that a drone
     has taken.
     """
     with Redis.from_url(url) as client:

@@ -130,24 +130,24 @@ async def test_who_has_nothing_to_do(url):
 
 
 async def test_all_are_told_to_rest(url):
-    """What the queen says about all is told with each beat."""
+    """What the coordinator says about all is told with each beat."""
     async with drones(url) as (one, other):
         before = await beat(other)
         await one.let_rest()
         assert (before.all_rest, (await beat(other)).all_rest) == (False, True)
 
 
-async def test_one_drone_is_the_queen(url):
-    """The first one is the queen, and alone gets the reports; when it leaves, another one is."""
+async def test_one_drone_is_the_coordinator(url):
+    """The first one is the coordinator, and alone gets the reports; when it leaves, another one is."""
     async with drones(url) as (one, other):
         await beat(one, b"first")
-        assert (await beat(other, b"second")).queen == 0
+        assert (await beat(other, b"second")).coordinator == 0
         heard = await beat(one, b"third")
         assert heard.reports == {0: b"third", 1: b"second"}
         assert (await beat(other, b"second")).reports == {}
         await one.close()
 
-        assert (await beat(other, b"second")).queen == 1
+        assert (await beat(other, b"second")).coordinator == 1
 
 
 async def test_a_later_map_replaces_the_former(url):
@@ -359,4 +359,4 @@ async def test_a_look_founds_nothing(url):
         found = await looked(url)
 
     assert (found.registry.drones.keys(), found.registry.map) == ({0}, fair(1))
-    assert (found.reports, found.queen, found.leases.keys()) == ({0: b"report"}, 0, {0})
+    assert (found.reports, found.coordinator, found.leases.keys()) == ({0: b"report"}, 0, {0})

@@ -1,7 +1,7 @@
 """Figures of drones, as those of one crawl."""
 
-from tests.crawl.hive.test_queen import report
-from webcrawl.crawl.hive.queen import DroneState
+from tests.crawl.hive.test_coordinator import report
+from webcrawl.crawl.hive.coordinator import DroneState
 from webcrawl.store.jobdir.figures import merged
 
 

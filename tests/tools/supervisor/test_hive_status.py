@@ -22,11 +22,11 @@ from tests.support.served_hives import (
     serve,
     served,
 )
+from webcrawl.crawl.hive.coordinator import DroneState, Report
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import HiveView
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.lock import Lock
 from webcrawl.tools import answer_text
 from webcrawl.tools.answer_text import status_lines as lines_of
@@ -159,14 +159,14 @@ class TestStatus:
         for drone in range(2):
             checkpoint(folder, drone, SlotMap.fair(range(2)), (7, (0, 1, 2), ()))
         stopped = hive("status", folder.path).stdout.splitlines()[-1]
-        with served(folder, url), Members(url, 2, queen=""):
+        with served(folder, url), Members(url, 2, coordinator=""):
             asyncio.run(order(url, (0, 1, 2)))
             *_, runs, waits = hive("status", folder.path).stdout.splitlines()
 
         goes_on = "the change to 3 drones is not complete, and continues at the next start"
         assert stopped.startswith(f"web: stopped: {goes_on}; ")
         assert runs.startswith(
-            "web: 2 drones running, 3 intended: the change continues, the queen is drone 0; "
+            "web: 2 drones running, 3 intended: the change continues, the coordinator is drone 0; "
         )
         assert waits == "the change waits for drone 2, which is not running"
 
@@ -191,7 +191,7 @@ class TestStatus:
             "kiwi:/crawl/drone-1",
             "(101)",
         ]
-        assert last.startswith("web: 2 drones running, the queen is drone 0; ")
+        assert last.startswith("web: 2 drones running, the coordinator is drone 0; ")
 
     def test_how_long_ago_a_drone_was_heard(self, url):
         """A sign of life is as old as the drone's own HIVE_LEASE says, whatever that of the command
@@ -228,7 +228,7 @@ class TestStatus:
         assert [row["drone"] for row in json.loads(asked.stdout)["drones"]] == [0, 1, 2]
         said = json.loads(done.stdout)
         assert [row["drone"] for row in said["drones"]] == [0, 1, 2]
-        assert (said["name"], said["queen"], said["generation"]) == ("big", 0, 1)
+        assert (said["name"], said["coordinator"], said["generation"]) == ("big", 0, 1)
 
     def test_drones_that_are_away(self, url):
         """A drone without a sign of life is away; its last figures are shown."""
@@ -423,7 +423,7 @@ HIVE = {
     "running": 2,
     "meant": 2,
     "changing": False,
-    "queen": None,
+    "coordinator": None,
 }
 
 
@@ -435,7 +435,7 @@ def last_line(**more):
     ("more", "words"),
     [
         ({"server_bytes": 2_500_000}, "2.5 MB"),
-        ({"queen": 1}, "drone 1"),
+        ({"coordinator": 1}, "drone 1"),
         ({"meant": 3}, "3 intended"),
         ({"changing": True}, "change"),
         ({"another": True}, "another hive"),
@@ -443,7 +443,7 @@ def last_line(**more):
     ],
 )
 def test_what_is_unusual_is_said(more, words):
-    """Links on their way, the queen, drones that are missing, a change, and why the figures are
+    """Links on their way, the coordinator, drones that are missing, a change, and why the figures are
     old; nothing else.
     """
     assert words in last_line(**more)

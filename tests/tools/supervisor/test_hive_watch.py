@@ -11,11 +11,11 @@ from scrapy.settings import Settings
 
 from tests.support.served_hives import Scripted, checkpoint
 from tests.support.waiting import eventually
+from webcrawl.crawl.hive.coordinator import DroneState, Report
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import HiveView
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap, WantedMembers
-from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.tools.supervisor import hive_watch
 from webcrawl.tools.supervisor.hive_watch import HiveProgress, HiveWatch, drones_to_run
@@ -93,7 +93,7 @@ def test_new_drones():
 
 
 def test_a_drone_that_was_let_in_for_an_earlier_order():
-    """It runs, though the next order does not name it, until it has ended: the queen waits for it."""
+    """It runs, though the next order does not name it, until it has ended: the coordinator waits for it."""
     seen = look((0, 1), (0, 1, 2), (0, 1))
 
     assert running(seen) == [0, 1, 2]

@@ -26,11 +26,11 @@ from tests.support.served_hives import (
     served,
 )
 from webcrawl.base.errors import CannotStart
+from webcrawl.crawl.hive.coordinator import DroneState, Report
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.member import IDENTITY, KEY, Identity, take_identity
 from webcrawl.crawl.hive.operator import HiveView
 from webcrawl.crawl.hive.partition import NO_ORDER, SlotMap
-from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor import member_changes
 
@@ -63,7 +63,7 @@ class Server:
         return len(self.orders)
 
     def settle(self):
-        """The queen carries it out."""
+        """The coordinator carries it out."""
         self.slots = self.slots.resized(self.orders[-1].sharing)
         self.slots = self.slots.without(self.slots.leaving)
 
@@ -240,7 +240,7 @@ class TestResize:
         """
         with (
             served(folder, url),
-            Members(url, 3, queen="leaving"),
+            Members(url, 3, coordinator="leaving"),
             resizing(folder, 2) as process,
         ):
             said = process.stdout.readline()

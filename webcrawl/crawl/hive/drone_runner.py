@@ -19,12 +19,12 @@ from webcrawl.base.errors import with_place
 from webcrawl.crawl.bound import CUT_OFF
 from webcrawl.crawl.control.command import CommandError, mistake
 from webcrawl.crawl.control.commands import Commanded, checked, obey
+from webcrawl.crawl.hive.coordinator import MAX_REFUSALS, Coordination, DroneState, Report
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.letter_carrier import DroneCrawl, LetterCarrier, ServerContact
 from webcrawl.crawl.hive.member import DroneParts
 from webcrawl.crawl.hive.outbox import batch_age
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.queen import MAX_REFUSALS, DroneState, Reign, Report
 from webcrawl.crawl.hive.registry import OVER, RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.transport import Beat, Transport
 from webcrawl.crawl.seeding import Absence
@@ -58,7 +58,7 @@ class DroneRunner:
         server: Transport,
         crawl: DroneCrawl,
         commanded: Commanded,
-        reign: Reign,
+        coordination: Coordination,
         about: Mapping[str, Any],
         *,
         join: Callable[[], Coroutine[Any, Any, str]],
@@ -75,7 +75,7 @@ class DroneRunner:
         self._parts = parts
         self._server = server
         self._crawl = crawl
-        self._reign = reign
+        self._coordination = coordination
         self._commanded = commanded
         self._about = about
         self._join = join
@@ -109,7 +109,7 @@ class DroneRunner:
 
     def figures(self) -> dict[str, float]:
         """Return what the metrics have of the hive beside the drone's own figures."""
-        return {"hive/server_up": self.reaches_server, **self._reign.figures()}
+        return {"hive/server_up": self.reaches_server, **self._coordination.figures()}
 
     def absence(self) -> Absence | None:
         """Return since when the server does not answer, or None if it does."""
@@ -233,7 +233,7 @@ class DroneRunner:
         return beat
 
     def _report(self, state: DroneState | None) -> Report:
-        """Return what this drone says of itself now, for the queen and for operators."""
+        """Return what this drone says of itself now, for the coordinator and for operators."""
         drone = self._parts.drone
         outbox = self._parts.outbox
         outlook = self._crawl.crawl.outlook
@@ -267,7 +267,7 @@ class DroneRunner:
     def _reported(self, receivers: Iterable[int]) -> tuple[int, ...]:
         """Return those of these drones that are no members, or are given up.
 
-        The queen asks about no others. In a hive of 1,000 each drone has letters for all.
+        The coordinator asks about no others. In a hive of 1,000 each drone has letters for all.
         """
         members = {*self._parts.drone.slots.drones}
         wanted = self._parts.obeyed.wanted
@@ -283,7 +283,7 @@ class DroneRunner:
         )
 
     async def _act_on(self, beat: Beat) -> None:
-        """Do what follows from the news of a beat, as a drone, and as the queen if it is that."""
+        """Do what follows from the news of a beat, as a drone, and as the coordinator if it is that."""
         outbox = self._parts.outbox
         for drone, place in beat.acks.items():
             outbox.acknowledge(drone, place)
@@ -301,7 +301,7 @@ class DroneRunner:
         if self._parts.drone.me in released:
             self._leave()
         self._reroute_letters(beat)
-        await self._reign.act_on(beat)
+        await self._coordination.act_on(beat)
 
     def _reroute_letters(self, beat: Beat) -> None:
         """Give letters for drones that have gone to their heirs: our checkpoint had none for them."""

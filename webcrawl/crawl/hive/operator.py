@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from webcrawl.crawl.hive.coordinator import DroneState, Report, find_unsettled
 from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage, translate_unpack_errors
 from webcrawl.crawl.hive.partition import SlotMap, WantedMembers
-from webcrawl.crawl.hive.queen import DroneState, Report, find_unsettled
 from webcrawl.crawl.hive.registry import RESIZE, host_and_pid, orders_in, state_id_of
 from webcrawl.crawl.hive.transport import ServerView, Transport
 
@@ -28,7 +28,7 @@ class HiveView:
     key: bytes = b""  # of the hive; empty if it is not known here
     partition: str = ""  # Partition.essence; empty if it is not known here
     founders: int = 0  # how many drones the hive was founded with; 0: it is not known here
-    queen: int | None = None
+    coordinator: int | None = None
     bytes: int = 0  # of all streams
     # which drones shall be members, by each order that is in force, the last one at the end
     orders: tuple[WantedMembers, ...] = ()
@@ -119,7 +119,7 @@ class Operator:
     async def resize(self, members: Collection[int], lost: Collection[int] = ()) -> int:
         """Order that these drones have all slots from now on; return the command's number.
 
-        The queen does the rest. A server that is killed at once loses the order: it is safe when a
+        The coordinator does the rest. A server that is killed at once loses the order: it is safe when a
         drone that stays has said that its checkpoint has it (`Report.applied`).
         """
         return await self.command(RESIZE, sorted(members), sorted(lost))
@@ -139,7 +139,7 @@ def _hive_view(server: ServerView) -> HiveView:
         partition=record.partition if record else "",
         founders=record.drones if record else 0,
         fresh=record is not None and record.fresh,
-        queen=server.queen,
+        coordinator=server.coordinator,
         bytes=server.bytes,
         orders=orders_in(registry.commands),
     )

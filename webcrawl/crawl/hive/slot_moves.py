@@ -230,7 +230,7 @@ class SlotMoves(Part):
     def is_settled(self) -> bool:
         """Return whether no slot is on its way from or to this drone.
 
-        The queen publishes no map before all drones are settled.
+        The coordinator publishes no map before all drones are settled.
         """
         return not (self._plans or self.unpacker.arriving)
 

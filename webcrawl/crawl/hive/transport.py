@@ -39,10 +39,10 @@ class Beat:
     acks: Mapping[int, str]
     members: Mapping[int, str]  # all drones and the ids of their states
     hungry: frozenset[int]  # drones that have nothing to do
-    alive: frozenset[int]  # drones that hold a lease; only for the queen
-    queen: int
+    alive: frozenset[int]  # drones that hold a lease; only for the coordinator
+    coordinator: int
     commands: Sequence[Command]  # that the drone does not know
-    reports: Mapping[int, bytes]  # packed; only for the queen
+    reports: Mapping[int, bytes]  # packed; only for the coordinator
     all_rest: bool  # no drone has anything left but hosts set aside
 
 
@@ -53,7 +53,7 @@ class ServerView:
     registry: Registry
     reports: Mapping[int, bytes]  # packed
     leases: Mapping[int, float]  # seconds left, of drones that are alive
-    queen: int | None
+    coordinator: int | None
     bytes: int  # of all streams
 
 

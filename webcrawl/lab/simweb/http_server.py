@@ -112,10 +112,11 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._waiting: deque[HttpRequest] = deque()
         self._hit: Hit | None = None  # the request that is being answered
-        self._latest = 0.0  # when something was about to be sent, or a pause was over
+        self._last_moment = 0.0  # monotonic seconds: when a write began, or a pause was over
         self._task: asyncio.Task[None] | None = None
-        self._drained = asyncio.Event()
-        self._drained.set()
+        # Set unless asyncio has paused writing: the kernel has all that was written
+        self._buffer_has_room = asyncio.Event()
+        self._buffer_has_room.set()
         self._target = ""
         self._notes: dict[str, str] = {}
         self._closing = False
@@ -143,10 +144,10 @@ class Connection(asyncio.Protocol):
         self.closed.set_result(None)
 
     def pause_writing(self) -> None:
-        self._drained.clear()
+        self._buffer_has_room.clear()
 
     def resume_writing(self) -> None:
-        self._drained.set()
+        self._buffer_has_room.set()
 
     def data_received(self, data: bytes) -> None:
         if self._closing:
@@ -223,7 +224,7 @@ class Connection(asyncio.Protocol):
             delay = self._server_state.latency + answer.delay
             if not delay and answer.script is None:  # a plain answer needs no task
                 self._write(hit, self._whole_answer(request, answer), last=True)
-                if self._drained.is_set():
+                if self._buffer_has_room.is_set():
                     self._sent(request, answer)
                     continue
             self._task = asyncio.get_running_loop().create_task(
@@ -237,13 +238,17 @@ class Connection(asyncio.Protocol):
         # The loop's own clock may be late by a turn, and its timers early by that
         while (rest := hit.started + delay - time.monotonic()) > 0:  # noqa: ASYNC110 -- there is no event but the time
             await asyncio.sleep(rest)
-        self._latest = time.monotonic()
+        self._last_moment = time.monotonic()
         if answer.script is not None:
             await self._send_script(hit, answer)
-        elif not hit.bytes:
+        elif not hit.bytes:  # `_answer_next` has written a plain answer without delay
             self._write(hit, self._whole_answer(request, answer), last=True)
-        await self._drained.wait()
-        hit.ended = hit.ended or max(self._latest, self._server_state.heartbeat.earliest_moment())
+        await self._buffer_has_room.wait()
+        # The kernel took the last bytes at some moment since the write. If the loop stood still
+        # meanwhile, the earliest moment that is possible counts.
+        hit.ended = hit.ended or max(
+            self._last_moment, self._server_state.heartbeat.earliest_moment()
+        )
         self._sent(request, answer)
         self._answer_next()
 
@@ -252,13 +257,13 @@ class Connection(asyncio.Protocol):
         for step in answer.script or ():
             if isinstance(step, float):
                 await asyncio.sleep(step)
-                self._latest = time.monotonic()
+                self._last_moment = time.monotonic()
                 continue
             if not hit.bytes and step.startswith(b"HTTP/1."):
                 hit.status = int(step[9:12])
             await asyncio.sleep(0)  # an endless script must not starve other connections
             self._write(hit, step)
-            await self._drained.wait()
+            await self._buffer_has_room.wait()
         if answer.ending is ConnectionEnd.HANG:
             await asyncio.sleep(inf)
 
@@ -270,9 +275,9 @@ class Connection(asyncio.Protocol):
         """
         hit.bytes += len(data)
         # Before the write: this process may lose its core while the client has the last bytes
-        self._latest = time.monotonic()
+        self._last_moment = time.monotonic()
         if last and len(data) <= SOCKET_BUFFER_BYTES:
-            hit.ended = self._latest
+            hit.ended = self._last_moment
         self._transport.write(data)
 
     def _whole_answer(self, request: HttpRequest, answer: WebAnswer) -> bytes:

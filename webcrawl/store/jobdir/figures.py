@@ -194,16 +194,16 @@ GAUGES = (
     Figure(
         "hive/generation", "hive_map_generation", "Number of the map of slots that is in force."
     ),
-    Figure("hive/queen", "hive_queen", "1 if this drone is the queen, else 0."),
+    Figure("hive/coordinator", "hive_coordinator", "1 if this drone is the coordinator, else 0."),
     Figure(
         "hive/alive",
         "hive_alive",
-        "In the queen, the number of drones that are alive; 0 in all other drones.",
+        "In the coordinator, the number of drones that are alive; 0 in all other drones.",
     ),
     Figure(
         "hive/change_waits",
         "hive_change_waits",
-        "In the queen, 1 if a change in the number of drones waits for a drone; otherwise 0.",
+        "In the coordinator, 1 if a change in the number of drones waits for a drone; otherwise 0.",
     ),
     Figure("hive/slots", "hive_slots", "Slots of the web that belong to this drone."),
     Figure("hive/slots/leaving", "hive_slots_leaving", "Slots being moved to other drones."),

@@ -102,8 +102,10 @@ class Command(ToolCommand):
         if jobdir in VERBS and not Path(jobdir).exists():
             raise usage_error(f"the folder comes first: {program()} ctl JOBDIR {jobdir}")
         if command == "why":
+            # It reads files, so it is answered here, whether the crawl runs or not
             return _why(Path(jobdir), words)
-        if command == "excluded" and "://" not in jobdir:
+        is_hive_server = "://" in jobdir
+        if command == "excluded" and not is_hive_server:
             return self._excluded(jobdir, words)
         return self._answer_of_crawl(jobdir, command, words)
 

@@ -9,10 +9,10 @@ from contextlib import aclosing
 from typing import Any
 
 from webcrawl.base.readable import count
+from webcrawl.crawl.hive.coordinator import DroneState, Report
 from webcrawl.crawl.hive.errors import AnotherHive, Away
 from webcrawl.crawl.hive.hive_folder import HiveFolder, merged_figures
 from webcrawl.crawl.hive.operator import HiveView, waits_for
-from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.jobdir.figures import revisits
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
 from webcrawl.store.jobdir.stats_file import FINISHED
@@ -51,7 +51,7 @@ def status_rows(target: HiveTarget) -> tuple[list[dict[str, Any]], dict[str, Any
             rows[drone] = _row_by_file(drone, stats[drone], str(target.folder.drone(drone)))
     common: dict[str, Any] = {
         "name": target.name,
-        "queen": None,
+        "coordinator": None,
         "server_bytes": 0,
         "generation": 0,
         **_state_by_checkpoints(target.folder),
@@ -140,7 +140,7 @@ def _state_by_server(hive: HiveView, common: Mapping[str, Any]) -> dict[str, Any
     else:
         state = common["state"]
     return {
-        "queen": hive.queen,
+        "coordinator": hive.coordinator,
         "server_bytes": hive.bytes,
         "generation": hive.map.generation if hive.map is not None else 0,
         "state": state,
@@ -282,10 +282,12 @@ def _sums_line(rows: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> 
     pages = sum(row["pages"] for row in rows)
     queued = sum(row["queued"] for row in rows)
     rate = sum(row["rate"] for row in rows)
-    queen = f", the queen is drone {common['queen']}" if common["queen"] is not None else ""
-    sums = (
-        f"{_drone_numbers(common)}{queen}; {count(pages, 'page')} ({rate:.1f}/s), {queued} queued"
+    coordinator = (
+        f", the coordinator is drone {common['coordinator']}"
+        if common["coordinator"] is not None
+        else ""
     )
+    sums = f"{_drone_numbers(common)}{coordinator}; {count(pages, 'page')} ({rate:.1f}/s), {queued} queued"
     if common["server_bytes"]:
         sums += f"; {common['server_bytes'] / 1e6:.1f} MB of links in transit"
     return sums

@@ -47,7 +47,7 @@ def drones_to_run(
         if hive.places:
             members |= hive.order.members
     leaving = {*filter(folder.has, hive.map.leaving)}
-    # The server may have let in a drone that a later order does not name. The queen waits until
+    # The server may have let in a drone that a later order does not name. The coordinator waits until
     # this drone has said that it has nothing.
     let_in = {*filter(folder.has, hive.drones)}
     # A server that was emptied has lost the last report of a leaving drone. So the drone runs once

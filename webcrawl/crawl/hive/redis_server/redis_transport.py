@@ -66,7 +66,7 @@ MAX_READ_SECONDS = 5.0
 # Time after which the server drops the keys of a hive whose drones are all away
 KEEP_MILLISECONDS = 24 * 3600 * 1000
 LEAVE_SECONDS = 2.0  # for giving up the leases when a drone ends
-# While all drones rest, the queen renews it with each of her beats, once a second.
+# While all drones rest, the coordinator renews it with each of its beats, once a second.
 REST_MILLISECONDS = 5000
 NO_CHANGE = "0"  # the score before all changes: a drone that has heard of none is told all
 # Until a drone tries again to enter the registry, which another drone has just changed
@@ -117,9 +117,9 @@ class RedisTransport:
         self._stream_bytes = 0  # of all streams, by the last beat
         self._sent_bytes = 0  # that this drone has added since
         self._skipped_until: dict[str, float] = {}  # by the names of silent nodes
-        # What this drone, as queen, has measured of all streams
+        # What this drone, as coordinator, has measured of all streams
         self._measured_bytes: int | None = None
-        self._is_queen = False
+        self._is_coordinator = False
         self._last_change = NO_CHANGE  # the last one in the registry of which this drone was told
         # The last bitmap of hungry drones, and what it says: most beats bring the same one
         self._hungry_bits = b""
@@ -168,7 +168,7 @@ class RedisTransport:
     async def _leave(self) -> None:
         if self.member is not None:
             drone, keys = self.member.drone, self._keys
-            names = (keys.drones, f"{keys.leases}{drone}", keys.queen)
+            names = (keys.drones, f"{keys.leases}{drone}", keys.coordinator)
             await self._client.eval(steps.LEAVE, 3, *names, drone, self.member.identity)
 
     # -- the epoch
@@ -406,7 +406,7 @@ class RedisTransport:
     ) -> tuple[Sequence[Any], bool]:
         """Return what `steps.BEAT` answers, and whether this drone's stream is there.
 
-        A queen measures the other drones' streams in the same round trip, for her next beat. Raise
+        A coordinator measures the other drones' streams in the same round trip, for its next beat. Raise
         OtherServer if the registry lacks this drone.
         """
         me = self._me
@@ -415,7 +415,14 @@ class RedisTransport:
         own_stream = keys.stream(me.drone, epoch)
         script_keys = (
             *(keys.epoch, keys.drones, keys.map, f"{keys.leases}{me.drone}"),
-            *(keys.queen, keys.reports, keys.acks(epoch), keys.commands, keys.bytes, keys.hungry),
+            *(
+                keys.coordinator,
+                keys.reports,
+                keys.acks(epoch),
+                keys.commands,
+                keys.bytes,
+                keys.hungry,
+            ),
             *(keys.gone, keys.rest, keys.hive, keys.streams(epoch), keys.changes(epoch)),
         )
         measured = "" if self._measured_bytes is None else self._measured_bytes
@@ -424,7 +431,7 @@ class RedisTransport:
             *(generation, after, measured, keys.leases, KEEP_MILLISECONDS),
             *(self._last_change, hungry, own_stream),
         )
-        streams = [keys.stream(drone, epoch) for drone in me.others] if self._is_queen else []
+        streams = [keys.stream(drone, epoch) for drone in me.others] if self._is_coordinator else []
         work = [
             ("EVAL", steps.BEAT, len(script_keys), *script_keys, *values),
             ("EXISTS", own_stream),
@@ -434,7 +441,7 @@ class RedisTransport:
         answer, has_stream, *others = await clients.execute_all(self._client, work, needed=2)
         # the streams of a node that is away are not measured
         sizes = [size for size in others[: len(streams)] if isinstance(size, int)]
-        self._measured_bytes = sum(sizes) if self._is_queen else None
+        self._measured_bytes = sum(sizes) if self._is_coordinator else None
         if len(answer) == 1:  # only the identity that the registry has in this drone's place
             self._fail_unregistered(answer[0])
         return answer, bool(has_stream)
@@ -444,7 +451,7 @@ class RedisTransport:
 
         `answer` is what `steps.BEAT` returns. Raise ValueError if it has a place that is none.
         """
-        _, packed, queen, commands, stream_bytes, _, rest, hungry, last, is_all, told = answer
+        _, packed, coordinator, commands, stream_bytes, _, rest, hungry, last, is_all, told = answer
         acks, reports, drones, alive, gone = told
         members = dict[int, str]() if is_all else self._me.others
         if drones:
@@ -456,7 +463,7 @@ class RedisTransport:
         if hungry_bits != self._hungry_bits:
             self._hungry_bits = hungry_bits
             self._hungry = frozenset(_set_bits(hungry_bits))
-        self._is_queen = int(queen) == self._me.drone
+        self._is_coordinator = int(coordinator) == self._me.drone
         if packed:
             self.member = self._me.with_map(SlotMap.unpack(packed))
         self._stream_bytes = int(stream_bytes or 0)
@@ -472,7 +479,7 @@ class RedisTransport:
             members=members,
             hungry=self._hungry,
             alive=frozenset(map(int, alive)),
-            queen=int(queen),
+            coordinator=int(coordinator),
             commands=[Command.unpack(data) for data in commands],
             reports={int(drone): data for drone, data in _pairs(reports)},
             all_rest=bool(rest),
@@ -591,7 +598,7 @@ class RedisTransport:
         if not is_noted:
             raise OtherServer
 
-    # -- what the queen or an operator tells all, and sees
+    # -- what the coordinator or an operator tells all, and sees
 
     async def command(self, name: str, *args: Any) -> int:
         values = (msgpack.packb((name, args)), command_prefix(name, args), steps.KEPT)
@@ -623,7 +630,7 @@ class RedisTransport:
     async def forget(self, drone: int) -> None:
         """Remove a drone from the registry (see `Transport.forget`).
 
-        In a cluster these steps are on several nodes. After a kill between two of them the queen
+        In a cluster these steps are on several nodes. After a kill between two of them the coordinator
         repeats them all.
         """
         keys = self._keys
@@ -671,8 +678,10 @@ class RedisTransport:
         The registry and the reports are of one moment. The leases are read after that.
         """
         keys = self._keys
-        reads = (("HGETALL", keys.reports), ("GET", keys.queen), ("GET", keys.bytes))
-        *answers, reports, queen, stream_bytes, _ = await self._atomic(*keys.registered, *reads)
+        reads = (("HGETALL", keys.reports), ("GET", keys.coordinator), ("GET", keys.bytes))
+        *answers, reports, coordinator, stream_bytes, _ = await self._atomic(
+            *keys.registered, *reads
+        )
         registry = _registry_of(answers)
         lease_reads = [("PTTL", f"{keys.leases}{drone}") for drone in registry.drones]
         leases = await clients.execute_all(self._client, lease_reads, needed=len(lease_reads))
@@ -686,7 +695,7 @@ class RedisTransport:
                 registry,
                 {int(drone): report for drone, report in _pairs(reports) if drone.isdigit()},
                 seconds_left,
-                int(queen) if queen else None,
+                int(coordinator) if coordinator else None,
                 int(stream_bytes or 0),
             )
 

@@ -23,7 +23,8 @@ class Keys:
         self.map = registry + "map"  # generation, slots
         self.drones = registry + "drones"  # drone: who it is (Member.identity)
         self.gone = registry + "gone"  # ids of states that are not to come back
-        self.queen = registry + "queen"  # drone
+        # the drone that coordinates; the key has the name that earlier versions know
+        self.coordinator = registry + "queen"
         self.reports = registry + "reports"  # drone: what it said last
         self.commands = registry + "commands"  # by their numbers
         self.rest = registry + "rest"  # there while no drone has anything left but hosts set aside
@@ -180,10 +181,10 @@ else
     end
   end
 end
-local queen = redis.call('GET', KEYS[5]) or ARGV[2]
+local coordinator = redis.call('GET', KEYS[5]) or ARGV[2]
 local reports, alive = {}, {}
-if queen == ARGV[2] then
-  redis.call('SET', KEYS[5], queen, 'PX', ARGV[5])
+if coordinator == ARGV[2] then
+  redis.call('SET', KEYS[5], coordinator, 'PX', ARGV[5])
   if ARGV[9] ~= '' then redis.call('SET', KEYS[9], ARGV[9]) end
   for _, key in ipairs({1, 2, 3, 6, 7, 8, 9, 10, 11, 13, 14, 15}) do redis.call('PEXPIRE', KEYS[key], ARGV[11]) end
   reports = redis.call('HGETALL', KEYS[6])
@@ -201,7 +202,7 @@ local commands = redis.call('ZRANGEBYSCORE', KEYS[8], '(' .. ARGV[8], '+inf')
 local bytes, open = redis.call('GET', KEYS[9]), redis.call('SISMEMBER', KEYS[14], ARGV[14])
 local rest, hungry = redis.call('EXISTS', KEYS[12]), redis.call('GET', KEYS[10])
 local told = {acks, reports, drones, alive, gone}
-return {epoch, map, queen, commands, bytes, open, rest, hungry, last, all and 1 or 0, told}
+return {epoch, map, coordinator, commands, bytes, open, rest, hungry, last, all and 1 or 0, told}
 """
 
 LEAVE = """-- Gives up a drone's leases, if they are still its own.

@@ -1,4 +1,4 @@
-"""Reports of drones, and what the queen decides from them: she never ends a crawl too early, and
+"""Reports of drones, and what the coordinator decides from them: it never ends a crawl too early, and
 always ends it.
 """
 
@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.crawl.hive.small_hive import SmallHive
-from webcrawl.crawl.hive.errors import ForeignMessage
-from webcrawl.crawl.hive.partition import SlotMap, WantedMembers
-from webcrawl.crawl.hive.queen import (
+from webcrawl.crawl.hive.coordinator import (
     GRACE_SECONDS,
     LATER_BEATS,
     MAX_REFUSALS,
     MAX_REPORT_BYTES,
+    Coordinator,
     DroneState,
-    Queen,
     Report,
 )
+from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.partition import SlotMap, WantedMembers
 
 
 def report(**values):
@@ -178,14 +178,17 @@ def later(before, **values):
 class Test_the_end:
     def test_one_drains(self):
         """A drone that leaves is waited for until it has retired, away or not."""
-        queen, first = Queen(), reports(0, 1) | reports(2, state=DroneState.DRAINING, idle=False)
-        queen.decide(0, first, {0, 1}, MAP)
+        coordinator, first = (
+            Coordinator(),
+            reports(0, 1) | reports(2, state=DroneState.DRAINING, idle=False),
+        )
+        coordinator.decide(0, first, {0, 1}, MAP)
         second = later(first)
 
-        assert not queen.decide(1, second, {0, 1}, MAP).over
+        assert not coordinator.decide(1, second, {0, 1}, MAP).over
         retired = second | {2: replace(second[2], state=DroneState.RETIRED)}
-        queen.decide(2, retired, {0, 1}, MAP)
-        assert queen.decide(3, later(retired), {0, 1}, MAP).over
+        coordinator.decide(2, retired, {0, 1}, MAP)
+        assert coordinator.decide(3, later(retired), {0, 1}, MAP).over
 
     @pytest.mark.parametrize(
         ("more", "slots", "nothing"),
@@ -201,42 +204,42 @@ class Test_the_end:
     )
     def test_no_drone_has_got_anything(self, more, slots, nothing):
         """A hive that had seeds, and has ended without a page, has given nothing."""
-        queen, first = Queen(), reports(0, 1, generation=slots.generation, **more)
-        assert not queen.decide(0, first, {0, 1}, slots).gave_nothing
+        coordinator, first = Coordinator(), reports(0, 1, generation=slots.generation, **more)
+        assert not coordinator.decide(0, first, {0, 1}, slots).gave_nothing
 
-        decided = queen.decide(1, later(first), {0, 1}, slots)
+        decided = coordinator.decide(1, later(first), {0, 1}, slots)
         assert (decided.over, decided.gave_nothing) == (True, nothing)
 
     def test_one_drone_has_got_something(self):
         """Then the hive has."""
-        queen, none = Queen(), reports(0, got=False, figures={"seeds": 6})
+        coordinator, none = Coordinator(), reports(0, got=False, figures={"seeds": 6})
         first = none | reports(1, got=True, figures={"seeds": 6})
-        queen.decide(0, first, {0, 1}, MAP)
+        coordinator.decide(0, first, {0, 1}, MAP)
 
-        assert not queen.decide(1, later(first), {0, 1}, MAP).gave_nothing
+        assert not coordinator.decide(1, later(first), {0, 1}, MAP).gave_nothing
 
     def test_one_leaves_that_the_server_has_forgotten(self):
         """One that has to give everything away is waited for by the map, whatever has become of its
         reports.
         """
         slots = MAP.resized((0,))
-        queen, first = Queen(), reports(0, generation=slots.generation)
-        queen.decide(0, first, {0}, slots)
+        coordinator, first = Coordinator(), reports(0, generation=slots.generation)
+        coordinator.decide(0, first, {0}, slots)
 
-        assert not queen.decide(1, later(first), {0}, slots).over
+        assert not coordinator.decide(1, later(first), {0}, slots).over
         slots = slots.without((1,))
         last = later(first, generation=slots.generation)
-        queen.decide(2, last, {0}, slots)
-        assert queen.decide(3, later(last), {0}, slots).over
+        coordinator.decide(2, last, {0}, slots)
+        assert coordinator.decide(3, later(last), {0}, slots).over
 
-    def test_another_queen(self):
-        """A new queen looks twice herself."""
+    def test_another_coordinator(self):
+        """A new coordinator looks twice itself."""
         first = reports(0, 1)
-        Queen().decide(0, first, {0, 1}, MAP)
-        queen = Queen()
+        Coordinator().decide(0, first, {0, 1}, MAP)
+        coordinator = Coordinator()
 
-        assert not queen.decide(1, later(first), {0, 1}, MAP).over
-        assert queen.decide(2, later(later(first)), {0, 1}, MAP).over
+        assert not coordinator.decide(1, later(first), {0, 1}, MAP).over
+        assert coordinator.decide(2, later(later(first)), {0, 1}, MAP).over
 
 
 class Test_the_map:
@@ -245,26 +248,26 @@ class Test_the_map:
 
     def test_nothing_wanted(self):
         """Nobody wants a change: no map."""
-        decisions = Queen().decide(0, reports(0, 1), {0, 1}, MAP)
+        decisions = Coordinator().decide(0, reports(0, 1), {0, 1}, MAP)
 
         assert (decisions.map, decisions.waits) == (None, "")
 
     def test_a_drone_joins(self):
         """A wanted drone that is there gets its share."""
-        decisions = Queen().decide(0, reports(0, 1, 2), {0, 1, 2}, MAP, self.wanted(0, 1, 2))
+        decisions = Coordinator().decide(0, reports(0, 1, 2), {0, 1, 2}, MAP, self.wanted(0, 1, 2))
 
         assert decisions.map == MAP.resized((0, 1, 2))
 
     def test_a_drone_leaves(self):
         """A drone that is no longer wanted gives its share away; it is not lost."""
-        decisions = Queen().decide(0, reports(0, 1), {0, 1}, MAP, self.wanted(0))
+        decisions = Coordinator().decide(0, reports(0, 1), {0, 1}, MAP, self.wanted(0))
 
         assert (decisions.map, decisions.lost) == (MAP.resized((0,)), frozenset())
 
     @pytest.mark.parametrize("change", [{"moving": (1,)}, {"generation": 0}])
     def test_one_change_at_a_time(self, change):
         """The next map waits until the last one is in force everywhere."""
-        decisions = Queen().decide(
+        decisions = Coordinator().decide(
             0, reports(0, **change) | reports(1, 2), {0, 1, 2}, MAP, self.wanted(0, 1, 2)
         )
 
@@ -275,15 +278,15 @@ class Test_the_map:
 
     def test_a_member_that_is_not_there(self):
         """Slots are not given to, nor taken from, a drone that does not run."""
-        joins = Queen().decide(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, 1, 2))
+        joins = Coordinator().decide(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, 1, 2))
         assert joins.waits == "drone 2, which is not running"
-        leaves = Queen().decide(0, reports(0, 1), {0}, MAP, self.wanted(0))
+        leaves = Coordinator().decide(0, reports(0, 1), {0}, MAP, self.wanted(0))
 
         assert (joins.map, leaves.map) == (None, None)
 
     def test_a_lost_drone(self):
         """The slots of a drone that was given up go to the others, with nothing in them."""
-        decisions = Queen().decide(
+        decisions = Coordinator().decide(
             0, reports(0, moving=(1,)) | reports(1), {0}, MAP, self.wanted(0, 1, lost=(1,))
         )
 
@@ -293,24 +296,24 @@ class Test_the_map:
         """It may be used again once all work by a map without it: then nobody sends to it any more."""
         wanted, slots = self.wanted(0, lost=(1,)), MAP.resized((0,))
 
-        assert Queen().decide(0, reports(0), {0}, slots, wanted).forgotten == set()
-        assert Queen().decide(
+        assert Coordinator().decide(0, reports(0), {0}, slots, wanted).forgotten == set()
+        assert Coordinator().decide(
             0, reports(0, generation=slots.generation), {0}, slots, wanted
         ).forgotten == {1}
         assert (
-            Queen()
+            Coordinator()
             .decide(0, reports(0, generation=slots.generation), set(), slots, wanted)
             .forgotten
             == set()
         )
-        assert Queen().decide(0, reports(0), {0}, MAP, wanted).forgotten == set()
+        assert Coordinator().decide(0, reports(0), {0}, MAP, wanted).forgotten == set()
 
     def test_a_lost_drone_that_was_leaving(self):
         """Those who wait for slots of a drone that was given up are told, though the members stay
         the same.
         """
         seen = reports(0, moving=(2,)) | reports(1) | reports(2, state=DroneState.DRAINING)
-        decisions = Queen().decide(0, seen, {0, 1}, MAP, self.wanted(0, 1, lost=(2,)))
+        decisions = Coordinator().decide(0, seen, {0, 1}, MAP, self.wanted(0, 1, lost=(2,)))
 
         assert (decisions.map, decisions.lost) == (MAP.resized((0, 1)), {2})
 
@@ -318,7 +321,7 @@ class Test_the_map:
         """A drone that beats keeps its slots, whatever somebody said of it: no host is asked by
         two.
         """
-        decisions = Queen().decide(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, lost=(1,)))
+        decisions = Coordinator().decide(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, lost=(1,)))
 
         assert (decisions.map, decisions.waits) == (
             None,
@@ -327,7 +330,7 @@ class Test_the_map:
 
     def test_nobody_left(self):
         """The last drone cannot leave."""
-        decisions = Queen().decide(0, reports(0, 1), {0, 1}, MAP, self.wanted())
+        decisions = Coordinator().decide(0, reports(0, 1), {0, 1}, MAP, self.wanted())
 
         assert decisions.map is None
 
@@ -335,34 +338,34 @@ class Test_the_map:
         """It is not over while slots of a lost drone have no new owner: seeds are read for them
         again.
         """
-        queen, first, wanted = Queen(), reports(0), self.wanted(0, lost=(1,))
-        queen.decide(0, first, {0}, MAP, wanted)
+        coordinator, first, wanted = Coordinator(), reports(0), self.wanted(0, lost=(1,))
+        coordinator.decide(0, first, {0}, MAP, wanted)
 
-        assert not queen.decide(1, later(first), {0}, MAP, wanted).over
+        assert not coordinator.decide(1, later(first), {0}, MAP, wanted).over
 
 
 class Test_resting:
     def test_all_rest(self):
         """Hosts set aside are tried no more when no drone has anything else left."""
-        assert Queen().decide(0, reports(0, 1, idle=False, rests=True), {0, 1}, MAP).rest
+        assert Coordinator().decide(0, reports(0, 1, idle=False, rests=True), {0, 1}, MAP).rest
 
     def test_one_does_not(self):
         """Nor may it be so while a drone has, or is not heard of."""
         rest = reports(0, 1, rests=True)
 
-        assert not Queen().decide(0, rest | reports(1, rests=False), {0, 1}, MAP).rest
-        assert not Queen().decide(0, rest, {0}, MAP).rest
+        assert not Coordinator().decide(0, rest | reports(1, rests=False), {0, 1}, MAP).rest
+        assert not Coordinator().decide(0, rest, {0}, MAP).rest
 
 
 class Test_drones_that_go:
     def test_away_and_back(self):
         """One line when a drone is not heard of any more, one when it is back."""
-        queen, seen = Queen(), reports(0, 1, jobdir="/crawl", host="kiwi")
+        coordinator, seen = Coordinator(), reports(0, 1, jobdir="/crawl", host="kiwi")
 
-        first = queen.decide(10, seen, {0}, MAP)
-        away = queen.decide(10 + GRACE_SECONDS, seen, {0}, MAP)
-        again = queen.decide(21 + GRACE_SECONDS, seen, {0}, MAP)
-        back = queen.decide(31, seen, {0, 1}, MAP)
+        first = coordinator.decide(10, seen, {0}, MAP)
+        away = coordinator.decide(10 + GRACE_SECONDS, seen, {0}, MAP)
+        again = coordinator.decide(21 + GRACE_SECONDS, seen, {0}, MAP)
+        back = coordinator.decide(31, seen, {0, 1}, MAP)
 
         assert (first.away, first.notices) == ({1: 10}, ())
         assert away.notices == (
@@ -375,10 +378,10 @@ class Test_drones_that_go:
         """Nothing is said of a drone that comes a little later than the others, or was away for a
         moment.
         """
-        queen, seen = Queen(), reports(0, 1)
+        coordinator, seen = Coordinator(), reports(0, 1)
 
         looks = [
-            queen.decide(now, seen, alive, MAP)
+            coordinator.decide(now, seen, alive, MAP)
             for now, alive in [(0, {0}), (GRACE_SECONDS - 1, {0}), (GRACE_SECONDS, {0, 1})]
         ]
 
@@ -386,18 +389,20 @@ class Test_drones_that_go:
 
     def test_stopped(self):
         """Of a drone that said so before it went it is said that it was stopped."""
-        queen, seen = Queen(), reports(0) | reports(1, state=DroneState.STOPPING)
-        queen.decide(0, seen, {0}, MAP)
-        (notice,) = queen.decide(GRACE_SECONDS, seen, {0}, MAP).notices
+        coordinator, seen = Coordinator(), reports(0) | reports(1, state=DroneState.STOPPING)
+        coordinator.decide(0, seen, {0}, MAP)
+        (notice,) = coordinator.decide(GRACE_SECONDS, seen, {0}, MAP).notices
 
         assert notice.startswith("drone 1 was stopped;")
 
     def test_given_up(self):
         """A drone that is given up while it is away is not said to be back."""
-        queen, seen = Queen(), reports(0, 1)
-        queen.decide(0, seen, {0}, MAP)
+        coordinator, seen = Coordinator(), reports(0, 1)
+        coordinator.decide(0, seen, {0}, MAP)
 
-        gone = queen.decide(1, seen, {0}, MAP, WantedMembers(frozenset((0,)), frozenset((1,))))
+        gone = coordinator.decide(
+            1, seen, {0}, MAP, WantedMembers(frozenset((0,)), frozenset((1,)))
+        )
 
         assert (gone.away, gone.notices) == ({}, ())
 
@@ -407,19 +412,20 @@ class Test_drones_that_go:
         """
         retired = reports(2, state=DroneState.RETIRED)
 
-        assert Queen().decide(0, reports(0, 1) | retired, {0, 1, 2}, MAP).released == {2}
+        assert Coordinator().decide(0, reports(0, 1) | retired, {0, 1, 2}, MAP).released == {2}
         assert (
-            Queen().decide(0, reports(0, 1, towards=(2,)) | retired, {0, 1, 2}, MAP).released
+            Coordinator().decide(0, reports(0, 1, towards=(2,)) | retired, {0, 1, 2}, MAP).released
             == set()
         )
         assert (
-            Queen().decide(0, reports(0, 1, kept=(2,)) | retired, {0, 1, 2}, MAP).released == set()
-        )
-        assert (
-            Queen().decide(0, reports(0, 1, generation=0) | retired, {0, 1, 2}, MAP).released
+            Coordinator().decide(0, reports(0, 1, kept=(2,)) | retired, {0, 1, 2}, MAP).released
             == set()
         )
-        assert Queen().decide(0, reports(0, 1) | retired, {0, 2}, MAP).released == set()
+        assert (
+            Coordinator().decide(0, reports(0, 1, generation=0) | retired, {0, 1, 2}, MAP).released
+            == set()
+        )
+        assert Coordinator().decide(0, reports(0, 1) | retired, {0, 2}, MAP).released == set()
 
 
 seeds = st.integers(0, 1 << 32).map(Random)  # drawing thousands of choices one by one takes minutes

@@ -1,21 +1,27 @@
-"""The queen: what she decides from the drones' reports, and does: the end, the next map.
+"""The coordinator: what it decides from the drones' reports, and does: the end, the next map.
 
-A `Report` comes with each heartbeat of a drone, for the queen and for those who watch.
+A `Report` comes with each heartbeat of a drone, for the coordinator and for those who watch.
 
-The queen is whichever drone holds a lease in the server. `Queen` does nothing but decide, without a
-network or a clock. What she remembers between two decisions matters only for a few seconds: another
-one begins anew, and nothing is lost. `Reign` has the drone that is queen publish what follows, and
-`FiguresWriter` writes the figures of all into her log and a file.
+The coordinator is whichever drone holds a lease in the server. `Coordinator` does nothing but
+decide, without a network or a clock. What it remembers between two decisions matters only for a few
+seconds: another one begins anew, and nothing is lost. `Coordination` publishes what follows, while
+its drone is the coordinator, and `FiguresWriter` writes the figures of all drones into that drone's
+log and a file.
 
-**Why the crawl is over.** She looks at all reports at once, as they lie in the server: this is the
+**How a hive is resized.** `webcrawl hive resize` leaves an order among the commands in the server.
+Each drone notes it (`ObeyedCommands.resize`). The coordinator publishes a map with the members that
+the order names (`SlotMap.resized`), and each drone that learns the map hands over the hosts of its
+lost slots (`SlotMoves.learn`).
+
+**Why the crawl is over.** It looks at all reports at once, as they lie in the server: this is the
 moment in question. Each drone is quiet in its report (`Report.quiet`), and says the same, with the
 same count of its activity, in a report for which two more heartbeats were answered. The first of
-these may have been the one that she saw. The second came later, so its answer did too, and the
+these may have been the one that it saw. The second came later, so its answer did too, and the
 report was made after that. Each drone has therefore done nothing from before the moment until after
 it: at the moment itself all were quiet. No letter was under way then, as its sender knows it as
 unacknowledged until the receiver's checkpoint has it. Nobody could begin anew, and a drone that is
-killed then comes back to a checkpoint that has nothing to do either. No clock but the queen's is
-asked, and that one only for the time to wait.
+killed then comes back to a checkpoint that has nothing to do either. Only the coordinator's clock is
+read, and that one only for the time to wait.
 """
 
 from __future__ import annotations
@@ -62,7 +68,7 @@ class DroneState(StrEnum):
 class Report:
     """What a drone says of itself at the moment the report is packed.
 
-    The queen relies on two promises. `beat` counts the heartbeats of this run that the server has
+    The coordinator relies on two promises. `beat` counts the heartbeats of this run that the server has
     answered, not those sent. An unanswered heartbeat may still arrive at any time. And `activity`
     differs between two reports of a run if anything was done in between.
     """
@@ -183,7 +189,7 @@ LATER_BEATS = 2
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What the queen has to do now."""
+    """What the coordinator has to do now."""
 
     over: bool = False  # the crawl has ended: all drones may be told to stop
     gave_nothing: bool = False  # it has ended, and had seeds, but no drone has got a page
@@ -229,7 +235,7 @@ class _View:
         ]
 
 
-class Queen:
+class Coordinator:
     """Decides from the drones' reports what is to be done."""
 
     def __init__(self, groups: Groups = ((),)) -> None:
@@ -435,7 +441,7 @@ def find_unsettled(
 
 
 class FiguresWriter:
-    """Writes the figures of all drones into the queen's log, and a file of her JOBDIR."""
+    """Writes the figures of all drones into the coordinator's log, and a file of its JOBDIR."""
 
     def __init__(self, jobdir: Path) -> None:
         self._path = jobdir / STATS_NAME
@@ -471,10 +477,10 @@ class FiguresWriter:
             logger.info("the hive: %s%s, drones: %d%s", trouble, line, drones, gone)
 
 
-class Reign:
-    """Publishes what the queen decides, while this drone is the queen.
+class Coordination:
+    """Publishes what the coordinator decides, while this drone is the coordinator.
 
-    What she remembers is forgotten when another drone becomes queen.
+    What it remembers is forgotten when another drone becomes coordinator.
     """
 
     def __init__(
@@ -486,7 +492,7 @@ class Reign:
         self._parts = parts
         self._groups = groups
         self._figures = figures
-        self._queen: Queen | None = None
+        self._coordinator: Coordinator | None = None
         self._released: set[int] = set()  # drones that were told so, and are still alive
         self._waits = ""  # what the log said last of a change of the members
         self._alive = 0
@@ -494,38 +500,40 @@ class Reign:
         self._unreadable: dict[int, tuple[str, float]] = {}
 
     async def act_on(self, beat: Beat) -> None:
-        """Decide from the news of a beat, and do what was decided, if this drone is the queen."""
+        """Decide from the news of a beat, and do what was decided, if this drone is the coordinator."""
         self._alive = len(beat.alive)
-        if beat.queen != self._me:
-            self._queen = None
+        if beat.coordinator != self._me:
+            self._coordinator = None
             self._waits = ""
             return
-        if self._queen is None:
-            self._queen = Queen(self._groups)
+        if self._coordinator is None:
+            self._coordinator = Coordinator(self._groups)
         slots = self._parts.drone.slots
         obeyed = self._parts.obeyed
         now = time.monotonic()
         reports = self._readable_reports(beat, now)
-        decided = self._queen.decide(now, reports, beat.alive, slots, obeyed.wanted, obeyed.number)
+        decided = self._coordinator.decide(
+            now, reports, beat.alive, slots, obeyed.wanted, obeyed.number
+        )
         self._figures.write_due(now, reports.values(), decided.away, last=decided.over)
         await self._carry_out(decided, beat)
 
     def figures(self) -> dict[str, float]:
-        """Return the hive as this drone knows it; only the queen hears who is alive."""
+        """Return the hive as this drone knows it; only the coordinator hears who is alive."""
         slots = self._parts.drone.slots
         return {
             "hive/members": len(slots.drones),
             "hive/generation": slots.generation,
-            "hive/queen": self._queen is not None,
-            "hive/alive": self._alive if self._queen is not None else 0,
+            "hive/coordinator": self._coordinator is not None,
+            "hive/alive": self._alive if self._coordinator is not None else 0,
             "hive/change_waits": bool(self._waits),
         }
 
     async def _carry_out(self, decided: Decisions, beat: Beat) -> None:
-        """Do what was decided. A kill between two steps leaves the rest to the next queen.
+        """Do what was decided. A kill between two steps leaves the rest to the next coordinator.
 
-        She decides it again, from the same reports. A drone that is cut off, and still takes itself
-        for the queen, can change nothing: all that she does is done in the server, which she does
+        It decides that again, from the same reports. A drone that is cut off, and still takes itself
+        for the coordinator, can change nothing: all that it does is done in the server, which it does
         not reach. And the server takes no map that is older than its own.
         """
         self._log_changes(decided)

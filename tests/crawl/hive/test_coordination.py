@@ -1,4 +1,4 @@
-"""What the queen does of what she has decided, and what she tells of all drones."""
+"""What the coordinator does of what it has decided, and what it tells of all drones."""
 
 import asyncio
 import json
@@ -6,18 +6,18 @@ import logging
 from dataclasses import replace
 from types import SimpleNamespace
 
-from tests.crawl.hive.test_queen import MAP, reports
-from webcrawl.crawl.hive.partition import WantedMembers
-from webcrawl.crawl.hive.queen import (
+from tests.crawl.hive.test_coordinator import MAP, reports
+from webcrawl.crawl.hive.coordinator import (
     LOG_SECONDS,
     MAX_REPORT_BYTES,
     STATS_NAME,
     WRITE_SECONDS,
+    Coordination,
     DroneState,
     FiguresWriter,
-    Reign,
     Report,
 )
+from webcrawl.crawl.hive.partition import WantedMembers
 
 
 class Server:
@@ -34,15 +34,17 @@ class Server:
 
 
 def said(caplog, *reports, alive=(0, 1)):
-    """The warnings of a queen who sees these reports of drone 1, one with each beat."""
+    """The warnings of a coordinator who sees these reports of drone 1, one with each beat."""
     server, drone = Server(), SimpleNamespace(slots=MAP)
     post = SimpleNamespace(drone=drone, obeyed=SimpleNamespace(wanted=None, number=0))
-    reign = Reign(0, server, post, ((),), SimpleNamespace(write_due=lambda *values, **named: None))
+    coordination = Coordination(
+        0, server, post, ((),), SimpleNamespace(write_due=lambda *values, **named: None)
+    )
     for data in reports:
         beat = SimpleNamespace(
-            queen=0, reports={1: data}, alive=frozenset(alive), members={0: "", 1: ""}
+            coordinator=0, reports={1: data}, alive=frozenset(alive), members={0: "", 1: ""}
         )
-        asyncio.run(reign.act_on(beat))
+        asyncio.run(coordination.act_on(beat))
     return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
 
@@ -54,9 +56,12 @@ def asked(slots, members, seen, wanted, alive=None):
     told = SimpleNamespace(write_due=lambda *values, **named: None)
     packed = {drone: report.pack() for drone, report in seen.items()}
     beat = SimpleNamespace(
-        queen=0, reports=packed, alive=frozenset(alive or seen), members=dict.fromkeys(members, "")
+        coordinator=0,
+        reports=packed,
+        alive=frozenset(alive or seen),
+        members=dict.fromkeys(members, ""),
     )
-    asyncio.run(Reign(0, server, post, ((),), told).act_on(beat))
+    asyncio.run(Coordination(0, server, post, ((),), told).act_on(beat))
     return server.asked
 
 
@@ -96,7 +101,7 @@ def test_an_unreadable_report_is_told_once(caplog):
 
 def test_a_drone_that_is_not_heard_of(caplog, monkeypatch):
     """It is a warning: these are what `scrapy hive` passes on from the logs of its drones."""
-    monkeypatch.setattr("webcrawl.crawl.hive.queen.GRACE_SECONDS", 0)
+    monkeypatch.setattr("webcrawl.crawl.hive.coordinator.GRACE_SECONDS", 0)
 
     (line,) = said(caplog, reports(1)[1].pack(), alive=(0,))
 
@@ -105,7 +110,7 @@ def test_a_drone_that_is_not_heard_of(caplog, monkeypatch):
 
 def test_another_trouble_is_told_again(caplog, monkeypatch):
     """A report that is unreadable for another reason is told again."""
-    monkeypatch.setattr("webcrawl.crawl.hive.queen.UNREADABLE_LOG_SECONDS", 0.0)
+    monkeypatch.setattr("webcrawl.crawl.hive.coordinator.UNREADABLE_LOG_SECONDS", 0.0)
 
     lines = said(caplog, b"rubbish", b"\xc1", b"\xc1")
 
@@ -115,7 +120,7 @@ def test_another_trouble_is_told_again(caplog, monkeypatch):
 
 def test_a_report_that_was_readable_meanwhile(caplog, monkeypatch):
     """A report that becomes unreadable once more is told again."""
-    monkeypatch.setattr("webcrawl.crawl.hive.queen.UNREADABLE_LOG_SECONDS", 0.0)
+    monkeypatch.setattr("webcrawl.crawl.hive.coordinator.UNREADABLE_LOG_SECONDS", 0.0)
     good = reports(1)[1].pack()
 
     assert len(said(caplog, b"rubbish", good, b"rubbish")) == 2
@@ -212,23 +217,23 @@ def test_a_folder_that_is_gone(tmp_path, caplog):
 
 
 def test_what_the_metrics_have():
-    """The queen tells how many drones are alive, and whether a change waits; others cannot know."""
+    """The coordinator tells how many drones are alive, and whether a change waits; others cannot know."""
     post = SimpleNamespace(
         drone=SimpleNamespace(slots=MAP),
         obeyed=SimpleNamespace(wanted=WantedMembers(frozenset((0, 1, 2))), number=0),
     )
-    reign = Reign(
+    coordination = Coordination(
         0, Server(), post, ((),), SimpleNamespace(write_due=lambda *values, **named: None)
     )
 
-    def told(queen):
+    def told(coordinator):
         beat = SimpleNamespace(
-            queen=queen, reports={}, alive=frozenset((0, 1)), members={0: "", 1: ""}
+            coordinator=coordinator, reports={}, alive=frozenset((0, 1)), members={0: "", 1: ""}
         )
-        asyncio.run(reign.act_on(beat))
-        return reign.figures()
+        asyncio.run(coordination.act_on(beat))
+        return coordination.figures()
 
     about = {"hive/members": len(MAP.drones), "hive/generation": MAP.generation}
-    alone = {"hive/queen": 1, "hive/alive": 2, "hive/change_waits": 1}
+    alone = {"hive/coordinator": 1, "hive/alive": 2, "hive/change_waits": 1}
     assert told(0) == {**about, **alone}
     assert told(1) == {**about, **dict.fromkeys(alone, 0)}
