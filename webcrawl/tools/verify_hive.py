@@ -1,6 +1,8 @@
 """Checks a hive (docs/verify-move-upgrade.md): each drone as a crawl, then the drones together.
 
-No two drones may have the same URL, record or host.
+No two drones may have the same URL, record or host: `_check_once` compares the logs of all drones,
+and then the hosts of their queues. `_check_members` compares each drone's log with the map of the
+hive, which says whose hosts these are.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def owner_of(drones: Iterable[SavedDrone]) -> Owner | None:
 def check_owners(
     drone: int, urls: Iterable[tuple[bytes, Path, int]], owner: Owner
 ) -> Iterator[DamagedFile]:
-    """Yield the place of each URL of this drone's log that another drone owns."""
+    """Yield the place of each URL of this drone's log whose host another drone owns by the map."""
     for url, path, offset in urls:
         actual = owner(url)
         if actual not in (drone, UNKNOWN):

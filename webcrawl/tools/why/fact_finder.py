@@ -1,4 +1,8 @@
-"""Finds the facts about URLs, many at once: each file is gone through once for all of them."""
+"""Finds the facts about URLs, many at once: each file is gone through once for all of them.
+
+A URL that a filter has dropped leaves at most a line in logs/skipped.log. So the filters judge it
+once more, with the settings and the state of the checkpoint (`OpenedCrawl.filters`).
+"""
 
 from __future__ import annotations
 
