@@ -37,31 +37,39 @@ OTHER = "frontier "
 
 
 def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Read everything once, and count hosts and queued URLs."""
+    """Read all of a frontier's rows once; yield their damage.
+
+    The numbers of its hosts, domains and queued URLs are added to `found`.
+    """
     queues = SavedQueues(snapshot)
-    mine: Counter[str] = Counter()
+    # A count of its own: `found` has figures of other checks, and URLs are compared with this one.
+    counts: Counter[str] = Counter()
     places = HostPlaces()
-    whole = True
-    for damage in _hosts(snapshot, queues, mine, places):
-        whole = False
+    # Each later check compares with what the earlier ones have counted.
+    is_sound = True
+    for damage in _hosts(snapshot, queues, counts, places):
+        is_sound = False
         yield damage
-    for damage in check_domains(snapshot, queues, mine):
-        whole = False
+    for damage in check_domains(snapshot, queues, counts):
+        is_sound = False
         yield damage
-    for damage in _front(snapshot, queues, mine, places, whole=whole):
-        whole = False
+    for damage in _front(snapshot, queues, counts, places, whole=is_sound):
+        is_sound = False
         yield damage
     # Otherwise every block of an unreadable queue would be reported too.
-    if whole:
-        yield from queues.check_blocks(mine)
-    found.update(mine)
-    other = _other(snapshot)
-    if other:
-        found[OTHER + other] = 1
+    if is_sound:
+        yield from queues.check_blocks(counts)
+    found.update(counts)
+    other_frontier = _other_frontier(snapshot)
+    if other_frontier:
+        found[OTHER + other_frontier] = 1
 
 
-def _other(snapshot: Snapshot) -> str | None:
-    """Whose frontier has the URLs that wait, in a form of its own, if it is not ours."""
+def _other_frontier(snapshot: Snapshot) -> str | None:
+    """Return the dotted path of the crawl's FRONTIER; None if it is ours, or cannot be read.
+
+    Another frontier keeps its URLs in a form of its own, so they cannot be counted.
+    """
     try:
         path = read_terms(snapshot.get("terms") or b"{}").get("FRONTIER", OURS)
     except (ValueError, AttributeError):
@@ -76,8 +84,9 @@ class HostPlaces:
     each.
     """
 
+    # 1 for each parked host, and 0 for each other one; a Counter, to be compared with the queues
     parked: Counter[str] = field(default_factory=Counter)
-    aside: dict[str, float] = field(default_factory=dict)  # and when each comes back
+    aside: dict[str, float] = field(default_factory=dict)  # by name: when the host comes back
     urls_aside: int = 0
 
 
@@ -101,6 +110,7 @@ def _hosts(
             yield snapshot.damaged(f"{what}: {error}", value=data)
             continue
         except DamagedFile as damage:
+            # Damage without a place in the file is of this row, whose place is found by its data.
             yield damage if damage.offset else snapshot.damaged(damage.why, value=data)
             continue
         found["queued"] += count
@@ -122,7 +132,8 @@ def _hosts(
 def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | None = None) -> int:
     """Return the number of records.
 
-    Raise DamagedFile if one is not a link, or belongs to another host.
+    Raise DamagedFile if one is not a link, or belongs to another host than `host`. `what` names
+    their queue in the message.
     """
     count = 0
     for record in records:
@@ -134,8 +145,9 @@ def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | 
 
 
 def _without_names(records: Iterable[bytes], names: Counter[str]) -> Iterator[bytes]:
-    """Yield the links of a line; the names of parked hosts are counted."""
+    """Yield the links of a full group's queue; count the names of parked hosts in `names`."""
     for record in records:
+        # A packed link has spaces, and the name of a host has none.
         if b" " in record:
             yield record
         else:
@@ -173,7 +185,7 @@ def _front(
         entries = _aside(queues, state["aside"])
         noted = tuple(state["set aside"])
         version, words, gauss = state["random"]
-        Random().setstate((version, tuple(words), gauss))
+        Random().setstate((version, tuple(words), gauss))  # raises if it is not such a state
         queued = state["queued"]
         # Nothing here compares these, but a frontier has to be able to read them.
         int(state["width"])
@@ -190,7 +202,7 @@ def _front(
             yield snapshot.damaged(
                 f"table meta, {META}: {queued} URLs should be queued, but the queues hold {found['queued']}"
             )
-        yield from _odd(snapshot, waiting, entries, noted, places)
+        yield from _misplaced_hosts(snapshot, waiting, entries, noted, places)
 
 
 def _aside(queues: SavedQueues, saved: Iterable[tuple[int, bytes, bytes]]) -> set[Entry]:
@@ -199,20 +211,25 @@ def _aside(queues: SavedQueues, saved: Iterable[tuple[int, bytes, bytes]]) -> se
     Some may be of hosts that came back before.
     """
     entries: set[Entry] = set()
+    # Of each length of wait the first entry is saved apart from the queue behind it.
     for length, first, queue in saved:
         records = queues.records(queue, f"table meta, {META}: aside for {length}")
         entries.update(map(unpack, chain((first,), records)))
     return entries
 
 
-def _odd(
+def _misplaced_hosts(
     snapshot: Snapshot,
     waiting: Counter[str],
     entries: set[Entry],
     noted: tuple[int, ...],
     places: HostPlaces,
 ) -> Iterator[DamagedFile]:
-    """Hosts whose rows and the queues of names disagree."""
+    """Yield the disagreements between hosts' rows (`places`) and the queues of names.
+
+    `waiting`: the names in queues of parked hosts. `entries`: those of hosts set aside. `noted`:
+    the numbers of URLs and of hosts set aside, as the frontier has them.
+    """
     parked = places.parked
     aside = places.aside
     # `+` leaves out hosts with a count of 0: they are not parked.
@@ -237,7 +254,10 @@ def _odd(
 def check_domains(
     snapshot: Snapshot, queues: SavedQueues, found: Counter[str]
 ) -> Iterator[DamagedFile]:
-    """Read both tables, and count domains and the URLs that wait for budget, or are folded."""
+    """Check the tables `domain` and `linked`; yield their damage.
+
+    The numbers of domains, and of URLs that wait for a budget or are folded, are added to `found`.
+    """
     for row in snapshot.rows(domain_row.ALL):
         found["domains"] += 1
         name, _, waiting, data, _ = row
@@ -281,13 +301,19 @@ def _waiting(queues: SavedQueues, queue: bytes | None, what: str) -> int:
 
 
 def check_seen(snapshot: Snapshot, files: SeenFiles, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Read everything once, and count the keys, and the records waiting in U."""
-    now = _state(snapshot)
-    found["keys"], found["waiting"] = now.new, now.end - now.judged
+    """Read all that the seen stores have saved once; yield its damage.
+
+    Raise DamagedFile if a value in the table `meta` is unreadable. The numbers of keys, and of
+    records in U that wait for a verdict, are noted in `found`.
+    """
+    state = _state(snapshot)
+    found["keys"] = state.new
+    found["waiting"] = state.end - state.judged
     yield from files.check()
-    yield from _waiting_records(snapshot, now)
-    yield from _verdicts(snapshot, now)
+    yield from _waiting_records(snapshot, state)
+    yield from _verdicts(snapshot, state)
     _check_log(snapshot)
+    # the keys of F that are in memory and in no file
     fresh = np.frombuffer(_sized(snapshot, known_keys.NAME, 8), "<u8")
     if bool((fresh[1:] <= fresh[:-1]).any()):
         yield snapshot.damaged(
@@ -296,10 +322,10 @@ def check_seen(snapshot: Snapshot, files: SeenFiles, found: Counter[str]) -> Ite
     _sized(snapshot, content.NAME, content.SIZE)
     # The log of a Bloom filter is shortened when its bits are written, so it has no count to
     # compare.
-    keys = len(fresh) + files.keys if now.store == "disk" else now.new
-    if keys != now.new and not files.damages:
+    keys = len(fresh) + files.keys if state.store == "disk" else state.new
+    if keys != state.new and not files.damages:
         yield snapshot.damaged(
-            f"table meta, {STATE}: there should be {now.new} keys, but the store has {keys}"
+            f"table meta, {STATE}: there should be {state.new} keys, but the store has {keys}"
         )
 
 
@@ -309,10 +335,10 @@ def _state(snapshot: Snapshot) -> SeenState:
     if value is None:
         return SeenState("")
     try:
-        now = SeenState(**json.loads(value))
-        store, *numbers = astuple(now)
+        state = SeenState(**json.loads(value))
+        store, *numbers = astuple(state)
         is_known_store = store in ("disk", "bloom")
-        is_in_order = now.begin <= now.end >= now.judged
+        is_in_order = state.begin <= state.end >= state.judged
         sound = is_known_store and min(numbers) >= 0 and is_in_order
     except (ValueError, TypeError) as error:
         raise snapshot.damaged(f"table meta, {STATE}: {error}") from error
@@ -320,10 +346,14 @@ def _state(snapshot: Snapshot) -> SeenState:
         raise snapshot.damaged(
             f"table meta, {STATE}: impossible values: {value.decode(errors='replace')}"
         )
-    return now
+    return state
 
 
 def _sized(snapshot: Snapshot, name: str, unit: int) -> bytes:
+    """Return a value of the table `meta` that consists of items of `unit` bytes.
+
+    Raise DamagedFile if the last item is cut.
+    """
     value = snapshot.get(name) or b""
     if len(value) % unit:
         raise snapshot.damaged(
@@ -332,10 +362,14 @@ def _sized(snapshot: Snapshot, name: str, unit: int) -> bytes:
     return value
 
 
-def _waiting_records(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile]:
-    """U: consecutive rows, each with as many records as keys, up to the end."""
-    at = None
-    first_of_all = now.end
+def _waiting_records(snapshot: Snapshot, state: SeenState) -> Iterator[DamagedFile]:
+    """Check the table `waiting`, which is U; yield its damage.
+
+    Its rows have to be consecutive, up to the end, each with as many records as keys. `begin` may
+    be within the first row, of which a part was taken.
+    """
+    at = None  # the ordinal behind the last row
+    first_of_all = state.end
     for first, stored, records, crc in snapshot.rows(
         "SELECT seq, keys, records, crc FROM waiting ORDER BY seq"
     ):
@@ -349,14 +383,14 @@ def _waiting_records(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile
         if not rowcrc.agrees(rowcrc.waiting, (first, stored, crc)):
             yield snapshot.damaged(f"{what}: wrong checksum of the keys", value=stored)
         keys = stored if isinstance(stored, bytes) else b""
-        at = first + len(keys) // 8
+        at = first + len(keys) // 8  # a key has eight bytes
         flaw = _row_flaw(len(keys), records)
         if flaw:
             yield snapshot.damaged(f"{what}: {flaw}", value=records)
-    ends_elsewhere = at is not None and at != now.end
-    if first_of_all > now.begin or ends_elsewhere:
+    ends_elsewhere = at is not None and at != state.end
+    if first_of_all > state.begin or ends_elsewhere:
         yield snapshot.damaged(
-            f"table waiting: expected records {now.begin} to {now.end}, found {first_of_all} to {at}"
+            f"table waiting: expected records {state.begin} to {state.end}, found {first_of_all} to {at}"
         )
 
 
@@ -370,8 +404,9 @@ def _row_flaw(size: int, packed: bytes) -> str:
         lengths = np.frombuffer(data, "<u4", size // 8).tolist()
     except (ValueError, TypeError) as error:
         return str(error)
-    at = 4 * len(lengths)
+    at = 4 * len(lengths)  # the records are behind their lengths, of four bytes each
     for length in lengths:
+        # A record of no bytes only marks its key as seen.
         flaw = link_flaw(data[at : at + length]) if length else ""
         if flaw:
             return flaw
@@ -381,29 +416,33 @@ def _row_flaw(size: int, packed: bytes) -> str:
     return ""
 
 
-def _verdicts(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile]:
-    """Consecutive pieces, up to the last record judged."""
+def _verdicts(snapshot: Snapshot, state: SeenState) -> Iterator[DamagedFile]:
+    """Check the saved verdicts on the records of U; yield their damage.
+
+    They are in consecutive pieces up to the last record judged. A piece begins with the number of
+    its verdicts, of which each takes one bit.
+    """
     head = COUNT.size
-    pieces = []
+    pieces = []  # of each piece, its first ordinal and the one behind its last
     columns = f"substr(value, 1, {head}), length(value)"
     for first, (beginning, length) in _numbered(snapshot, VERDICTS, columns):
         has_head = isinstance(beginning, bytes) and len(beginning) == head
-        count = COUNT.unpack(beginning)[0] if has_head else -1
+        count = COUNT.unpack(beginning)[0] if has_head else -1  # -1 fits no length
         if length != head + (count + 7) // 8:
             yield snapshot.damaged(f"table meta, {VERDICTS}{first}: wrong length")
         pieces.append((first, first + count))
-    if any(one[1] != two[0] for one, two in pairwise(pieces)):
+    if any(end != begin for (_, end), (begin, _) in pairwise(pieces)):
         yield snapshot.damaged(f"table meta, {VERDICTS}*: pieces are not consecutive")
-    if pieces and not pieces[0][0] <= now.begin <= pieces[-1][1] == now.judged:
+    if pieces and not pieces[0][0] <= state.begin <= pieces[-1][1] == state.judged:
         yield snapshot.damaged(
-            f"table meta, {VERDICTS}*: expected pieces up to {now.judged}, found {pieces[0][0]} "
+            f"table meta, {VERDICTS}*: expected pieces up to {state.judged}, found {pieces[0][0]} "
             f"to {pieces[-1][1]}"
         )
 
 
 def _check_log(snapshot: Snapshot) -> None:
-    """The rows that a Bloom filter logs its new keys in are consecutive."""
-    at = None
+    """Raise DamagedFile unless the rows are consecutive in which a Bloom filter logs new keys."""
+    at = None  # the number of the key behind the last row
     for first, (size,) in _numbered(snapshot, KEY_ROWS, "ifnull(length(value), -1)"):
         continues = at is None or at == first
         if size % 8 or not continues:
@@ -414,6 +453,10 @@ def _check_log(snapshot: Snapshot) -> None:
 
 
 def _numbered(snapshot: Snapshot, prefix: str, columns: str) -> list[tuple[int, tuple[Any, ...]]]:
+    """Return these columns of the rows of `meta` that are called `prefix` and a number, by number.
+
+    Raise DamagedFile if a name does not end with a number.
+    """
     rows = snapshot.rows(f"SELECT name, {columns} FROM meta WHERE name GLOB ?", (f"{prefix}*",))
     try:
         return sorted((int(name.removeprefix(prefix)), tuple(rest)) for name, *rest in rows)
@@ -422,7 +465,10 @@ def _numbered(snapshot: Snapshot, prefix: str, columns: str) -> list[tuple[int, 
 
 
 def check_portions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Read everything once, and count the links among those that are not yet looked up."""
+    """Check the table `portion`; yield its damage.
+
+    Its links, which are not looked up yet, are counted in `found` as waiting.
+    """
     for number, *row in snapshot.rows("SELECT id, turn, site, count, data, crc FROM portion"):
         what = f"table portion, {number}"
         count = row[2]
