@@ -26,23 +26,28 @@ MIN_TURNS = 1 / 16  # of the turns, for either: nothing starves, and who gets be
 
 @dataclass(slots=True)
 class SitemapQuota:
-    """The sitemaps of one host: kept with its record.
+    """What the sitemaps of one host have brought, and their share of its turns.
 
-    Of the two numbers one is of linked pages, one of listed ones.
+    It is kept with the host's record. A page is *listed* if a sitemap names it, and *linked* if it
+    was found on a page. `tried` and `new` have two numbers each: that of linked pages, then that of
+    listed ones.
     """
 
     urls: int = 0  # that they have brought
     full: bool = False  # some were left out: no more sitemaps are asked for
-    credit: float = 0.0  # turns that they are owed
-    tried: list[int] = field(default_factory=lambda: [0, 0])  # pages
-    new: list[int] = field(default_factory=lambda: [0, 0])  # of these, those that were
+    credit: float = 0.0  # parts of turns that listed URLs are owed; at 1 they have one
+    tried: list[int] = field(default_factory=lambda: [0, 0])  # pages that were fetched
+    new: list[int] = field(default_factory=lambda: [0, 0])  # of these, those with a new body
 
     def save(self) -> list[object]:
-        """Return it as the host's row has it."""
+        """Return the fields as the host's row has them, in the order in which they are restored."""
         return [self.urls, self.full, self.credit, self.tried, self.new]
 
     def take(self, urls: int, most: int) -> int:
-        """Return how many of its URLs a sitemap may bring if all may bring `most`."""
+        """Return how many of its `urls` a sitemap may bring, and count them.
+
+        `most`: as many as all sitemaps of the host may bring together.
+        """
         taken = max(min(urls, most - self.urls), 0)
         self.urls += taken
         self.full = taken < urls
@@ -52,8 +57,9 @@ class SitemapQuota:
         """Return the part of the turns that listed URLs have while others wait, too."""
         if min(self.tried) < MIN_TRIED:
             return 0.5
-        # Squares: of a list with three dead URLs in four, a share like its news would cost a sixth
-        # of all turns.
+        # By the part of each kind's pages that were new, with one new and one known page counted
+        # in. Squares: of a list with three dead URLs in four, a share like its news would cost a
+        # sixth of all turns.
         linked, listed = (
             ((new + 1) / (tried + 2)) ** 2 for new, tried in zip(self.new, self.tried, strict=True)
         )
@@ -68,7 +74,7 @@ class SitemapQuota:
         return True
 
     def learn(self, *, listed: bool, new: bool) -> None:
-        """Count a page that is done."""
+        """Count a page that is done, and halve its kind's counts after WINDOW of them."""
         self.tried[listed] += 1
         self.new[listed] += new
         if self.tried[listed] >= WINDOW:
@@ -80,55 +86,63 @@ class SitemapQuota:
 # `name#2`), budgets, shares, robots.txt and each log would have to know that they are one.
 @dataclass(slots=True, eq=False)
 class Lanes:
-    """At any time at most `most` requests are in flight or were and have their wait not over.
+    """The requests that a host with several at once has in flight, and the waits after others.
 
-    So each of as many lanes is as polite as a host without any. While the host fails it has one of
-    them.
+    At most `most` of both together: a lane is taken by a request, and then by the wait after it. So
+    each lane is as polite as a host without any. A host that fails has one lane.
     """
 
     most: int
-    # by URL: none is asked for twice at once
+    # packed links by URL: none is asked for twice at once
     flights: dict[str, Packed] = field(default_factory=dict)
-    # when the waits are over, in order; those that are may be missing
+    # the times at which waits are over, ascending; some that are over may still be in it
     rests: list[float] = field(default_factory=list)
-    alone: bool = False  # one is in flight, or is to be the next, that has no others beside it
-    # were in flight when the host failed: they tell nothing new of it
+    # a request is in flight, or is the next one, beside which there must be no other
+    alone: bool = False
+    # URLs that were in flight when the host failed: their failures tell nothing new of it
     echoes: set[str] = field(default_factory=set)
 
     def is_full(self, failures: int) -> bool:
-        """Return whether none may begin before another one has ended."""
+        """Return whether no request may begin before one in flight has ended.
+
+        `failures`: those of the host in a row.
+        """
         if not self.flights:
             return False
         return self.alone or len(self.flights) >= self._width(failures)
 
     def free_at(self, failures: int) -> float:
-        """Return the time at which one more may begin, as far as the waits go."""
-        # all rests up to this one must be over
-        # Only the sum is bounded. So no lane has to be remembered, and `most` may change at any
-        # time.
-        more = len(self.rests) + len(self.flights) - self._width(failures)
-        if more < 0 or not self.rests:
+        """Return the time at which one more request may begin, as far as the waits go.
+
+        0.0 if a lane is free now, or if only requests in flight take the lanes.
+        """
+        # Only the sum of requests and waits is bounded. So no lane has to be remembered, and `most`
+        # may change at any time.
+        too_many = len(self.rests) + len(self.flights) - self._width(failures)
+        if too_many < 0 or not self.rests:
             return 0.0
-        return self.rests[min(more, len(self.rests) - 1)]
+        # A lane is free when the waits up to this one, one more than `too_many`, are over.
+        return self.rests[min(too_many, len(self.rests) - 1)]
 
     def begin(self, link: Link) -> None:
+        """Note that a link is in flight: a robots.txt without others beside it."""
         self.flights[link.url] = link.pack()
         self.echoes.discard(link.url)
         self.alone = link.is_prerequisite
 
     def end(self, link: Link) -> None:
-        """ValueError if the link is not in flight."""
+        """End the flight of a link. Raise ValueError if it is not in flight."""
         if self.flights.pop(link.url, None) is None:
             raise ValueError(f"this URL was not handed out: {link.url}")
         self.alone = self.alone and bool(self.flights)
 
     def rest(self, until: float, now: float) -> None:
-        """Begin the wait of a request that has ended."""
+        """Begin the wait after a request that has ended, and forget the waits that are over."""
         self.rests = [at for at in self.rests if at > now]
         insort(self.rests, until)
 
     def failed(self) -> None:
-        """Note that the host has failed: what is in flight had begun before."""
+        """Note that the host has failed: all that is in flight had begun before."""
         self.echoes = set(self.flights)
 
     def is_news(self, link: Link) -> bool:
@@ -150,16 +164,17 @@ class Connections:
 
     @classmethod
     def given(cls, value: Mapping[str, int] | int) -> Connections | None:
-        """By the setting, or by what a sheet has of it: a number for all of its hosts.
+        """Return the rules of HOST_CONNECTIONS, as a setting or a sheet gives it.
 
-        None: one for every host.
+        A number, which only a sheet has, is for all of its hosts. None stands for one request per
+        host.
         """
         if isinstance(value, int):
             return cls(others=value)
         return cls(value) if value else None
 
     def of(self, host: str) -> int:
-        """So many for this host."""
+        """Return how many requests this host may have at once."""
         for name in names_above(host):
             found = self.rules.get(name)
             if found is not None:
@@ -171,10 +186,12 @@ class Connections:
 # bytes in memory.
 MAX_PRIORITIES = 16
 MAX_PRIORITY = 1 << 31  # priorities beyond are all one
-CHOSEN = 1  # of what goes before the host's queue because it is worth more (front_end.py)
-# of the queue of what is fetched again, which has no priority: the two take turns
+# The priority of URLs that go before the host's queue because they are worth more (front_end.py)
+CHOSEN = 1
+# In place of a priority, below all others, so that these two queues are the last ones: of pages that
+# are fetched again, and of sitemaps and what they name. They take turns with the other queues.
 REVISITS = -MAX_PRIORITY - 1
-LISTED = -MAX_PRIORITY - 2  # likewise of sitemaps and what they name
+LISTED = -MAX_PRIORITY - 2
 
 
 class PriorityQueues:
@@ -187,10 +204,11 @@ class PriorityQueues:
     __slots__ = ("queues",)
 
     def __init__(self) -> None:
-        self.queues: list[tuple[int, Fifo]] = []
+        self.queues: list[tuple[int, Fifo]] = []  # by falling priority
 
     @property
     def count(self) -> int:
+        """The number of URLs in all of them."""
         return sum(queue.count for _, queue in self.queues)
 
     def before(self) -> bool:
@@ -198,9 +216,9 @@ class PriorityQueues:
         return bool(self.queues) and self.queues[0][0] > 0
 
     def queue(self, priority: int, make: Callable[[], Fifo]) -> Fifo:
-        """Return the queue of this priority, made if it is missing.
+        """Return the queue of this priority, made by `make` if it is missing.
 
-        If there are MOST of them, it is the nearest one.
+        If there are MAX_PRIORITIES on its side of 0 already, return that with the nearest priority.
         """
         if priority > REVISITS:
             priority = max(min(priority, MAX_PRIORITY), -MAX_PRIORITY)
@@ -215,17 +233,21 @@ class PriorityQueues:
         return queue
 
     def place(self, kind: int) -> int:
-        """Return the place of the queue of REVISITS or LISTED, counted from the end.
+        """Return the index of the queue of REVISITS or LISTED, counted from the end: -1 or -2.
 
         0 if there is none.
         """
+        # Only the last two queues are looked at, the last one first.
         for at, (priority, _) in enumerate(self.queues[:-3:-1], 1):
             if priority == kind:
                 return -at
         return 0
 
     def pop(self, at: int = 0) -> bytes | None:
-        """Return the oldest record of the highest priority, or of the queue at another place."""
+        """Remove and return the oldest record of the queue with this index; 0: the first queue.
+
+        There must be a queue. One that is empty then is closed.
+        """
         queue = self.queues[at][1]
         record = queue.pop()
         if not queue.count:
@@ -234,10 +256,13 @@ class PriorityQueues:
         return record
 
     def save(self) -> list[tuple[int, bytes]]:
-        """Return it as a host's row has it."""
+        """Return the queues as a host's row has them."""
         return [(priority, queue.save()) for priority, queue in self.queues]
 
 
 def _side(priority: int) -> int:
-    """Above 0, below, or one of its own."""
+    """Return the same number for priorities that may share a queue: 1 above 0, 0 below it.
+
+    REVISITS and LISTED have a queue each.
+    """
     return priority if priority <= REVISITS else int(priority > 0)

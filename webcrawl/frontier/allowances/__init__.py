@@ -18,15 +18,14 @@ class Allowance(Protocol):
         """
 
     def most(self, links: int, *, seed: bool) -> float:
-        """Return the pages of a domain that this many others link to (at most 64 are counted).
+        """Return how many pages a domain may have to which `links` other domains link.
 
-        Infinity: no limit.
-
-        `seed`: it has a seed. More links never mean fewer pages.
+        At most 64 of these are counted. Infinity: no limit. `seed`: the domain has a seed. More
+        links must never mean fewer pages.
         """
 
     def sure(self, links: int, *, seed: bool) -> float:
-        """Return how many of these it may have even if it has half as many URLs again.
+        """Return how many of these pages a domain may have even if it is a wide site.
 
-        Infinity: all.
+        That is one with half as many URLs again as it may have pages (budgets.py). Infinity: all.
         """

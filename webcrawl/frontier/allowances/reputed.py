@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from math import log2
 
-SEED = 10  # times DOMAIN_BUDGET_PAGES
-# times DOMAIN_BUDGET_PAGES for links from two other domains
-TWO = 4
-MANY = 128  # for three links, and once more for each doubling of their number
-SURE = 8  # for a domain with half as many URLs again as it may have pages, unless
-KNOWN = 12  # so many others link to it
+# Pages of a domain, in multiples of DOMAIN_BUDGET_PAGES
+SEED_TIMES = 10  # at least, if it has a seed
+TWO_LINKS_TIMES = 4  # if two other domains link to it
+# if three others do; as many more for each doubling of their number
+THREE_LINKS_TIMES = 128
+# at most, if it has half as many URLs again as it may have pages
+SURE_TIMES = 8
+LINKS_OF_TRUSTED = 12  # other domains that link to one for which SURE_TIMES does not hold
 
 
 class ByReputation:
@@ -29,13 +31,15 @@ class ByReputation:
         return self.pages
 
     def most(self, links: int, *, seed: bool) -> float:
-        least = SEED * self.pages if seed else self.pages
+        least = SEED_TIMES * self.pages if seed else self.pages
         if links < 2:
             return least
-        trusted = TWO * self.pages if links == 2 else MANY * self.pages * (1 + log2(links / 3))
-        return max(least, int(trusted))
+        if links == 2:
+            return max(least, TWO_LINKS_TIMES * self.pages)
+        doublings = log2(links / 3)
+        return max(least, int(THREE_LINKS_TIMES * self.pages * (1 + doublings)))
 
     def sure(self, links: int, *, seed: bool) -> float:
-        if links >= KNOWN:
+        if links >= LINKS_OF_TRUSTED:
             return float("inf")
-        return max(SEED, SURE) * self.pages if seed else SURE * self.pages
+        return max(SEED_TIMES, SURE_TIMES) * self.pages if seed else SURE_TIMES * self.pages

@@ -188,6 +188,7 @@ class Family:
         self.new_in_a_row = self.new_in_a_row + 1 if new else 0
         self.blind = max(self.blind + blind, 0)
         if self.folded:
+            # The page was a try. Nothing else is counted while the family is folded.
             is_good = brings >= Brings.LINKS and blind <= 0
             self.last_tries = (self.last_tries << 1 | is_good) & TRY_BITS
             needed = min(TRIES_THAT_FREE + self.times_freed, TRY_BITS.bit_count())
@@ -203,7 +204,7 @@ class Family:
                 self.stale - PAGES_PAID_BY_NEW_ONE, -min(self.new, MAX_PAID_IN_ADVANCE)
             )
         elif brings is Brings.LINKS:
-            self.stale -= self.stale > 0
+            self.stale -= self.stale > 0  # it pays for one page, and for none in advance
         elif brings is Brings.NOTHING or self.doubts >= MAX_DOUBTFUL_PAGES:
             self.stale += 1
         else:
@@ -268,12 +269,13 @@ class DomainLearning:
         self.memory = Memory()
         # bytes of the memory that are counted already in the room of all domains
         self.counted = 0
-        self.folded = 0  # the number of folded families
+        self.folded = 0  # the number of folded families; in a Family it is 0 or 1
         self.rounds = 0  # in which URLs were tried again since a family was freed
         # 1: in a crawl without budgets, as many folded URLs were let in as the domain had pages
         self.had_as_many = 0
         self._pages_of_good_families = 0  # for the sample that is looked at
         self._granted_urls = 0  # URLs that `waits` still lets go on, because they are tried again
+        # closest families of which too little is known, whose links are taken as doubtful news
         self._awaited_families: set[int] = set()
 
     def pack(self) -> bytes:
@@ -371,6 +373,7 @@ class DomainLearning:
             return True
         parts, listed = parts_of(value)
         if listed:
+            # Each part is added, so a list and no `all`, which would stop at the first known one.
             return sum([add(crc32(part.encode(), VALUE_SEED)) for part in parts]) == 0
         return bool(parts) and all(
             self.memory.has(crc32(part.encode(), VALUE_SEED)) for part in parts
@@ -422,6 +425,7 @@ class DomainLearning:
         family = self.families.get(close, domain)
         if family.stale > 0 or family.folded or self.is_blind(keys):
             return True
+        # One page in `step` is looked at: 1 up to `sure` new pages in a row, then 2, 4, ...
         self._pages_of_good_families += 1
         # With a look at each page for as long as anything in the domain lacks news, most pages of
         # an ordinary site had one, which costs as much as all else that is done for a page.
@@ -430,11 +434,8 @@ class DomainLearning:
             if domain.new_in_a_row < FAULTLESS_DOMAIN_PAGES
             else SOONER_BEFORE_SAMPLING
         )
-        return (
-            self._pages_of_good_families
-            % min(1 << max(family.new_in_a_row - sure, 0), RAREST_SAMPLE)
-            == 0
-        )
+        step = min(1 << max(family.new_in_a_row - sure, 0), RAREST_SAMPLE)
+        return self._pages_of_good_families % step == 0
 
     def is_blind(self, keys: Sequence[int]) -> bool:
         """Return whether one of these families has blind pages, which led to its new pages only."""
@@ -488,11 +489,15 @@ class DomainLearning:
         return any(self.memory.has(crc32(value.encode(), PASSED_SEED)) for value in values)
 
     def _count_new_parts(self, features: Features) -> int:
-        """Add a page's runs of text and what it embeds to the memory; return how many are new."""
+        """Add a page's runs of text and what it embeds to the memory; return how many are new.
+
+        A run that echoes the URL is new if it is so with the echoing words and without them.
+        """
         add = self.memory.add
-        # A loop that stopped at the first new part would leave the others out of the memory.
+        # A loop that stopped at the first new part would leave the others out of the memory. So
+        # would `and` in the place of `&`.
         new = sum(map(add, features.parts))
-        return new + sum(add(run) & add(left) for run, left in features.echoing)
+        return new + sum(add(run) & add(rest_of_run) for run, rest_of_run in features.echoing)
 
     def _new_runs_with_address(self, own: Iterable[tuple[int, int | None]]) -> list[bool]:
         """Add the runs that have words of the page's URL to the memory.
@@ -521,6 +526,7 @@ class DomainLearning:
         below = url.rstrip("/") + "/"
         brings = Brings.NOTHING
         own_links = 0  # that were looked at, to families of the page
+        # for each family of the page: its links to new and to known pages of that family
         fresh = [0] * len(own)
         known = [0] * len(own)
         for link in links[:MAX_LINKS]:
@@ -528,24 +534,26 @@ class DomainLearning:
                 break
             shape = shape_of(link)
             news_of_target = None
+            # The page's closest family cannot vouch for its own pages.
             if leads and shape.families[0] != own[0]:
                 news_of_target = self._news_of_link(self.families_of(link)[:2], own[1])
             if link == url or (own_links >= MAX_OWN_LINKS and not news_of_target):
                 continue
             below_domain = shape.families[:FAMILIES_BELOW_DOMAIN]
-            shared = [at for at, key in enumerate(below_domain) if key == own[at]]
+            shared = [at for at, key in enumerate(below_domain) if key == own[at]]  # their indexes
             own_links += bool(shared)
             new = add(crc32(link.encode(), LINK_SEED))
             for at in shared:
                 if not new:
                     known[at] += 1
+                # Numbered pages are not without end, and folders below a page are its contents.
                 elif not (shape.is_numbered or link.startswith(below)):
                     fresh[at] += 1
             if new and news_of_target and brings is not Brings.LINKS:
                 brings = news_of_target
         return brings, [
-            _added_blindness(count, old, address=address)
-            for count, old in zip(fresh, known, strict=True)
+            _added_blindness(new_links, known_links, address=address)
+            for new_links, known_links in zip(fresh, known, strict=True)
         ]
 
     def _family_with_pages(self, key: int) -> Family | None:

@@ -20,8 +20,8 @@ class Memory:
     __slots__ = ("count", "old", "unsaved", "young")
 
     def __init__(self) -> None:
-        self.young = bytearray(FIRST)
-        self.old = bytes(FIRST)
+        self.young = bytearray(FIRST)  # the Bloom filter that is filled; each number sets 3 bits
+        self.old = bytes(FIRST)  # the full one before it, which is only asked
         self.count = 0  # entries of the younger
         self.unsaved = 0  # entries that no saved copy has
 
@@ -32,7 +32,7 @@ class Memory:
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """ValueError or TypeError if it is not what `pack` gave."""
+        """Return the memory of the bytes that `pack` gave. Raise ValueError or TypeError for others."""
         found: Any = msgpack.unpackb(data)
         young, old, count = found
         is_power_of_two = (len(young) & -len(young)) == len(young)
@@ -56,10 +56,13 @@ class Memory:
         return len(self.young) + len(self.old)
 
     def add(self, number: int) -> bool:
-        """Add a number, and return whether it was not in it.
+        """Add a number, and return whether neither filter had it.
 
-        Without a loop: it is called a hundred times per page.
+        A number that the younger filter lacks is added there, even if the older one has it. Without
+        a loop: it is called a hundred times per page.
         """
+        # The places of the three bits are a few bits of the number, and of a multiple of it that
+        # mixes them; the sizes are powers of two, so a mask cuts a place to the size.
         mixed, young = number * 0x9E3779B97F4A7C15, self.young
         mask = len(young) - 1
         bit, second, third = 1 << (number & 7), 1 << (mixed & 7), 1 << (mixed >> 3 & 7)
@@ -82,14 +85,14 @@ class Memory:
         return not known
 
     def _grow(self) -> Self:
-        """Make room: the younger filter is full."""
+        """Let the full younger filter replace the older one, and begin a larger one. Return self."""
         self.old = bytes(self.young)
         self.count = 0
         self.young = bytearray(min(2 * len(self.young), LARGEST))
         return self
 
     def has(self, number: int) -> bool:
-        """Return whether a number is in it."""
+        """Return whether one of the filters has a number, by the same bits as `add`."""
         mixed = number * 0x9E3779B97F4A7C15
         bit, second, third = 1 << (number & 7), 1 << (mixed & 7), 1 << (mixed >> 3 & 7)
         one, two, three = number >> 3, mixed >> 18, mixed >> 40

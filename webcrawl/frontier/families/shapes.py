@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from zlib import crc32
 
-# a segment that is one of many, as far as one can see
+# a segment that is one of many, as far as its form shows: it has a digit or such a sign, is long, or
+# has three hyphens, as titles do
 VARIES = re.compile(r"[0-9%=,;:@]|^.{25}|(?:-[^-]*){3}")
 ENDING = re.compile(r"\.[A-Za-z]{1,5}$")  # of a file's name
 DIGITS = re.compile(r"[0-9]+")
@@ -31,11 +32,11 @@ class UrlShape(NamedTuple):
     """
 
     families: FamilyNumbers
-    values: tuple[str, ...]
-    all: tuple[str, ...]  # and what does not
+    values: tuple[str, ...]  # what is masked in the path, and the parameters' values
+    all: tuple[str, ...]  # the name, all segments, masked or not, and the parameters' values
     name: str  # the host's, without the last two labels
     path: tuple[str, ...]  # the host, and the segments with masks
-    form: str  # the ending and the parameters' names, that the closest has as well
+    form: str  # the file's ending and the parameters' names: a part of the closest family
 
     @property
     def is_numbered(self) -> bool:
@@ -48,7 +49,7 @@ class UrlShape(NamedTuple):
     def masked(self, varying: Collection[str]) -> int:
         """Return the closest family if these segments vary, too."""
         host, *segments = self.path
-        return _close(
+        return _closest_family(
             host, [MASK if segment in varying else segment for segment in segments], self.form
         )
 
@@ -67,7 +68,8 @@ def parts_of(value: str) -> tuple[list[str], bool]:
 def shape_of(url: str) -> UrlShape:
     """Return the families of a canonical URL.
 
-    All but the closest are those of all hosts of its domain.
+    All but the closest are those of all hosts of its domain. The last file or folder of a path
+    varies, unless there are parameters, and any other segment that looks like one of many.
     """
     head, _, query = url.partition("?")
     _, _, host, *segments = head.split("/")
@@ -79,6 +81,7 @@ def shape_of(url: str) -> UrlShape:
             segments[at], *matrix = MATRIX.split(segment)
             parameters += matrix
     segments = segments or [""]
+    # The last segment with a name: behind a folder's slash is an empty one. -1: there is only that.
     last = len(segments) - 1 - (not segments[-1])
     ending = ENDING.search(segments[last]) if last >= 0 else None
     masked = []
@@ -91,30 +94,31 @@ def shape_of(url: str) -> UrlShape:
     names = []
     for parameter in parameters:
         name, _, value = parameter.partition("=")
-        names.append(DIGITS.sub("0", name))
+        names.append(DIGITS.sub("0", name))  # `item[1]` and `item[2]` are the same parameter
         values.append(value or name)
-    asked = "&".join(sorted({*names}))
+    sorted_names = "&".join(sorted({*names}))
     extension = ending[0] if ending is not None else ""
-    form = f"{extension}?{asked}"
-    close = _close(host, masked, form)
+    form = f"{extension}?{sorted_names}"
+    close = _closest_family(host, masked, form)
     folder = masked[0] if last > 0 or parameters else MASK
     query_mark = "?" if parameters else ""
     wide = crc32(f"{folder}/{query_mark}".encode())
     end = MASK if segments[-1] else "/"
-    deep = crc32(f"{len(segments)}{end}{form}".encode(), 1)
+    deep = crc32(f"{len(segments)}{end}{form}".encode(), 1)  # 1: a crc apart from the others
     name = ".".join(host.split(".")[:-2])
     name = "" if name == "www" else name
-    also = values[len(values) - len(names) :]
+    values_of_parameters = values[len(values) - len(names) :]
     path = (host, *masked)
     return UrlShape(
-        (close, wide, deep, 0),
+        (close, wide, deep, 0),  # 0: the whole domain
         tuple(values),
-        (*filter(None, (name,)), *segments, *also),
+        (*filter(None, (name,)), *segments, *values_of_parameters),
         name,
         path,
         form,
     )
 
 
-def _close(host: str, masked: Sequence[str], form: str) -> int:
+def _closest_family(host: str, masked: Sequence[str], form: str) -> int:
+    """Return the number of the family of these segments with masks, and of this form."""
     return crc32(f"{host}/{'/'.join(masked)}{form}".encode())
