@@ -28,11 +28,12 @@ class KnownUrls:
 
     def __init__(self, domain: Callable[[str], str]) -> None:
         self._domain = domain
-        self._counts: dict[str, list[int]] = {}  # by domain
-        self._of: dict[str, list[int]] = {}  # the same counts, by host and port
+        # By domain, its count in a list of one number, which several hosts can share.
+        self._counts: dict[str, list[int]] = {}
+        self._of: dict[str, list[int]] = {}  # the same lists, by host and port
 
     def entered(self, records: Iterable[Packed]) -> None:
-        """These links have entered the frontier."""
+        """Count links that have entered the frontier."""
         of = self._of
         for record in records:
             authority = authority_of(record)
@@ -42,11 +43,15 @@ class KnownUrls:
             count[0] += 1
 
     def are_many(self, name: str) -> bool:
-        """Return whether a domain has LEARNS of them."""
+        """Return whether at least LEARNS URLs of a domain have been counted."""
         count = self._counts.get(name)
         return count is not None and count[0] >= LEARNS
 
     def _count(self, authority: str) -> list[int]:
+        """Return the count of the domain of a host and port, which was not counted yet.
+
+        With too many hosts all counts are forgotten before.
+        """
         if len(self._of) >= AUTHORITIES:
             self._of.clear()
             self._counts.clear()
@@ -83,10 +88,11 @@ class Domains:
     # -- who links to whom
 
     def hear_links(self) -> None:
-        """Somebody wants to know who links to whom."""
+        """Count from now on which domains link to which."""
         self.heard = both(self._budgets.reputation.heard, self._hear_for_families())
 
     def _hear_for_families(self) -> Heard | None:
+        """Return what takes the links of pages for families and the prioritizer; None if neither."""
         if self._families is None:
             return self._learns
         return both(self._families.heard, self._learns)
@@ -96,11 +102,11 @@ class Domains:
         return self._budgets.reputation.remembered(self._domain(host_of(url)))
 
     def votes_go(self, elsewhere: Callable[[str, str], bool]) -> None:
-        """Offer it who links to whom, as a domain and a URL. What it takes is not counted here."""
+        """Offer each link to `elsewhere`, as a domain and a URL. What it takes is not counted here."""
         self._budgets.reputation.elsewhere = elsewhere
 
     def vote(self, source: str, url: str) -> None:
-        """A page of this registered domain, which was fetched elsewhere, links to this URL."""
+        """Count a link to this URL from a page of this domain that another drone has fetched."""
         if self.heard is not None:
             self._budgets.reputation.vote(source, self._domain(host_of(url)))
 
@@ -108,7 +114,10 @@ class Domains:
 
     @property
     def folds(self) -> Callable[[Link, Packed], bool] | None:
-        """Hold a URL back whose turn has come, if its family makes nothing new."""
+        """A function that holds a URL back whose turn has come, if its family makes nothing new.
+
+        It returns whether it did. None if URLs are not judged by families.
+        """
         return self._folds if self._families is not None else None
 
     def _folds(self, link: Link, record: Packed) -> bool:
@@ -133,7 +142,7 @@ class Domains:
         return True
 
     def new_body(self, link: Link, body: bytes = b"") -> None:
-        """The answer to a link that is in flight has a body that was not seen before."""
+        """Note that the answer to a link in flight has a body that was not seen before."""
         self._new.add(link.url)
         if self._families is not None:
             domain = self._domain(host_of(link.url))
@@ -147,7 +156,10 @@ class Domains:
         return self.known.are_many(domain) or self._budgets.get(domain).used >= LEARNS
 
     def answered(self, host: Host, link: Link, status: int = 0) -> None:
-        """One of the host's pages is done."""
+        """Book the end of a URL that is not retried: on its domain's budget and families.
+
+        `status`: 0 if no host was asked.
+        """
         new = link.url in self._new
         if self._is_charged(link):
             domain = self._domain(host.name)
@@ -167,7 +179,8 @@ class Domains:
 
         If a family is freed by it, some of its folded URLs go on.
         """
-        done = self._budgets.answered(domain, new=new)
+        done = self._budgets.answered(domain, new=new)  # pages of the domain so far
+        # R is for a redirect: the page and the URL that led to it count once.
         if link.path.endswith("R") and self._domain(host_of(link.via)) == domain:
             self._budgets.join(domain)
         families = self._families
@@ -188,22 +201,21 @@ class Domains:
         return families.redirected(domain, url)
 
     def forget(self, link: Link) -> None:
-        """A link is no longer in flight."""
+        """Forget what is noted of a link, which is no longer in flight."""
         self._new.discard(link.url)
         if self._families is not None:
             self._families.forget(link.url)
 
     def refund(self, link: Link) -> None:
-        """A URL that was let in ends without a request, or is asked for by another crawl."""
+        """Give its domain's budget a page back: the URL is not asked for, or by another crawl."""
         if self._is_charged(link):
             self._budgets.refund(self._domain(host_of(link.url)))
 
     def _is_charged(self, link: Link) -> bool:
-        """Return whether the link is a page of its domain's budget.
+        """Return whether the link counts as a page of its domain's budget.
 
-        One in REQUISITES of the requisites counts as one.
-
-        None is a user's request, a robots.txt, a probe, or a page that is fetched again.
+        A user's request, a robots.txt, a probe, or a page that is fetched again does not, and of
+        REQUISITES_PER_PAGE requisites only one does.
         """
         if not self._budgets.counts or link.request or link.history or link.is_own:
             return False

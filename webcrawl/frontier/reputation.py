@@ -45,22 +45,27 @@ LOAD = "SELECT sources FROM linked WHERE domain = ?"
 
 
 class Votes:
-    """Each is the number of a domain that is linked to, and the tag of one that links to it.
+    """The links between domains that wait to be written to the table `linked`.
 
-    They are written in the table's order, because one of millions of rows is read and written in
-    pages. What a row gets more than once in a slice is joined before.
+    A vote is the number of a domain that is linked to (target), and the tag of one that links to
+    it. Votes are collected, sorted when the memory is full, and then written a few at a time, while
+    the next are collected. The order is that of the table, because one of millions of rows is read
+    and written in pages. What a row gets more than once in a slice is joined before.
     """
 
     def __init__(self, db: CrawlDB, memory: int, on_write: Callable[[], None]) -> None:
-        """`on_write` is called whenever some were written."""
+        """`memory`: bytes for votes. `on_write` is called whenever some were written."""
         self._db = db
         self._on_write = on_write
-        self.room = max(memory // VOTE, 1)
+        self.room = max(memory // VOTE, 1)  # votes that are collected before they are sorted
+        # the votes that are collected, as two columns
         self._targets = array("q")
         self._tags = array("I")
-        self._owed = 0  # of those, how many were added since some of the sorted ones were written
-        self._sorted: npt.NDArray[np.int64] = np.empty((0, 2), np.int64)  # targets and tags
-        self._written = 0  # of those
+        # votes added since the last slice was written: with SLICE of them the next one is due
+        self._owed = 0
+        # the votes that are being written: rows of target and tag
+        self._sorted: npt.NDArray[np.int64] = np.empty((0, 2), np.int64)
+        self._written = 0  # rows of `_sorted` that are written
         self.full: set[int] = set()  # some of the domains for which no vote counts any more
 
     def __len__(self) -> int:
@@ -68,17 +73,18 @@ class Votes:
         return len(self._targets) + len(self._sorted) - self._written
 
     def add(self, targets: Sequence[int], tag: int) -> None:
-        """Note that a domain links to these. For each that is added, one is written."""
+        """Note that the domain with this tag links to these. For each vote added, one is written."""
         self._targets.extend(targets)
         self._tags.extend([tag] * len(targets))
         self._owed += len(targets)
         if self._owed >= SLICE and self._written < len(self._sorted):
             self._write()
         if len(self._targets) >= self.room:
-            self.flush()
+            self.flush()  # `_sort` replaces the sorted ones, which must be written by then
             self._sort()
 
     def _sort(self) -> None:
+        """Sort the collected votes by target, to be written next, and begin to collect anew."""
         votes = np.column_stack(
             (np.asarray(self._targets, np.int64), np.asarray(self._tags, np.int64))
         )
@@ -88,7 +94,7 @@ class Votes:
         self._tags = array("I")
 
     def _write(self) -> None:
-        """Write the next of the sorted votes."""
+        """Write the next slice of the sorted votes."""
         some = self._sorted[self._written : self._written + SLICE]
         self._written = self._written + len(some)
         self._owed = 0
@@ -98,19 +104,20 @@ class Votes:
 
     def store(self, votes: Iterable[tuple[int, bytes]]) -> None:
         """Write these at once. A row that is full, or has a tag, stays as it is."""
-        several: defaultdict[int, list[bytes]] = defaultdict(list)
+        tags_of: defaultdict[int, list[bytes]] = defaultdict(list)
         for target, tag in votes:
-            several[target].append(tag)
-        single = [(target, tags[0]) for target, tags in several.items() if len(tags) == 1]
+            tags_of[target].append(tag)
+        # A row that gets one tag is changed by SQLite alone; one that gets more is read before.
+        single = [(target, tags[0]) for target, tags in tags_of.items() if len(tags) == 1]
         for target, _ in single:
-            del several[target]
+            del tags_of[target]
         self._db.executemany(APPEND, single)
-        if several:
-            self._join(several)
+        if tags_of:
+            self._join(tags_of)
         self._on_write()
 
     def _join(self, votes: Mapping[int, Sequence[bytes]]) -> None:
-        """Write each of these rows once, for all that it gets."""
+        """Read these rows, add all tags to each, and write it once. Note the rows that are full."""
         rows: dict[int, bytes] = dict(
             self._db.query(LOAD_LINKED.format(more=", ?" * (len(votes) - 1)), [*votes])
         )
@@ -162,19 +169,20 @@ class Reputation:
         self._domain_of = domain_of
         self._key = key
         places = 1 << max(4, memory // 2 // PLACE).bit_length() - 1
+        # the filter: at a pair's place the hash of the last one seen there
         self._pairs = array("q", bytes(PLACE * places))
         self._mask = places - 1
         self._number_at = lru_cache(NUMBERED)(lambda url: self._number(domain_of(host_of(url))))
         self._votes = Votes(db, memory // 2, self._written)
-        self._known: dict[str, int] = {}
+        self._known: dict[str, int] = {}  # by domain, what `remembered` returns
         # Links were written. A caller that is about to look at all domains sets it to False.
         self.grown = False
-        # takes domain and URL, if they are for another drone
+        # Takes a domain and a URL that it links to, and returns whether these are another drone's.
         self.elsewhere: Callable[[str, str], bool] | None = None
 
     def heard(self, page: str, urls: Sequence[str]) -> None:
-        """A page links to these canonical URLs."""
-        own = page[: page.find("/", page.find("//") + 2) + 1]
+        """Count the links of a page, which are canonical URLs, to other domains."""
+        own = page[: page.find("/", page.find("//") + 2) + 1]  # scheme and host, as of `other`
         size = len(own)
         pairs = self._pairs
         mask = self._mask
@@ -215,9 +223,11 @@ class Reputation:
         self._votes.add([self._number(target)], _tag(self._number(source)))
 
     def _number(self, domain: str) -> int:
+        """Return the hash by which the table knows a domain."""
         return int(siphash(self._key, domain)) - 2**63  # SQLite's integers are signed
 
     def _written(self) -> None:
+        """Note that rows have changed, so what is remembered of them may be old."""
         self.grown = True
         self._known.clear()
 

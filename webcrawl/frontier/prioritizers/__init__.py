@@ -24,23 +24,25 @@ CELL = 25  # bytes: two hashes, an amount, a mark
 class Popularity:
     """Amounts by URL, in fixed memory. What is added is in a cell, was taken, or is `forgotten`.
 
-    Each URL has two cells that it may be in. Where others are in both it takes as much from the
-    poorer one as it was given itself, and takes its place if it was given at least as much (Boyer
-    and Moore's vote): so what many links lead to stays. Links to pages that were fetched would fill
-    the table; a second one remembers these, the popular ones for longest.
+    URLs are known by their hashes. A URL may be in one of two cells: that with the index of the low
+    bits of its hash, and the neighbour, whose index differs in the last bit. Where others are in
+    both, what it is given is taken off the poorer one, and if that has no more than this, the URL
+    gets the cell (Boyer and Moore's vote): so what many links lead to stays. Links to pages that
+    were fetched would fill the table; a second one remembers these, the popular ones for longest.
     """
 
     def __init__(self, key: bytes, memory: int) -> None:
         cells = 1 << max(4, (memory // CELL).bit_length() - 1)
         self._key = key
         self._mask = cells - 1
-        self._owners = array("Q", bytes(8 * cells))
-        self._amounts = array("d", bytes(8 * cells))
+        self._owners = array("Q", bytes(8 * cells))  # by cell: its URL's hash
+        self._amounts = array("d", bytes(8 * cells))  # by cell: what its URL has; 0: it is free
+        # By cell: a URL that was fetched, which gets nothing more.
         # Without these, and with one cell per URL, links to pages that were fetched long ago filled
         # the table: the mean of the curve was 74.2 in place of 77.4.
         self._fetched = array("Q", bytes(8 * cells))
-        self._asked = bytearray(cells)
-        self.forgotten = 0.0
+        self._asked = bytearray(cells)  # 1: the fetched URL was linked to since it was remembered
+        self.forgotten = 0.0  # the sum of amounts that were added and are lost
 
     def __iter__(self) -> Iterator[tuple[int, float]]:
         """Return the hash of each URL that has something, and what it has."""
@@ -89,7 +91,7 @@ class Popularity:
         return self._amounts[at ^ 1] if self._owners[at ^ 1] == number else 0.0
 
     def take(self, url: str) -> float:
-        """Take all that a URL has, as it was fetched.
+        """Remove and return all that a URL has, as it was fetched.
 
         It gets nothing more as long as that is remembered.
         """
@@ -109,7 +111,7 @@ class Popularity:
         return 0.0
 
     def save(self) -> bytes:
-        """Return the bytes that `restore` needs."""
+        """Return the bytes that `restore` needs: URLs with amounts, fetched URLs, and `forgotten`."""
         amounts = np.frombuffer(self._amounts)
         fetched = np.frombuffer(self._fetched, np.uint64)
         held = amounts > 0
@@ -125,17 +127,18 @@ class Popularity:
     def restore(self, data: bytes) -> None:
         """Fill an empty table with what was saved.
 
-        If there are fewer cells than before, those with more stay.
+        If there are fewer cells than before, URLs with more are kept rather than others.
         """
         owners, amounts, fetched, self.forgotten = msgpack.unpackb(unpack(data))
         mask = self._mask
         for number in array("Q", fetched):
             self._fetched[number & mask] = number
+        # The largest amounts come first, and find their cells free.
         rows = sorted(zip(array("d", amounts), array("Q", owners), strict=True), reverse=True)
         for amount, number in rows:
             at = number & mask
             if self._amounts[at]:
-                at ^= 1
+                at ^= 1  # the neighbour
             if self._amounts[at]:
                 self.forgotten += amount
             else:

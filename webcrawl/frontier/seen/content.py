@@ -52,9 +52,9 @@ class ContentSeen:
         self._db = db
         self._limit = max(1, min(FRESH, memory // 512))
         self._budget = max(1, memory // 1024)
-        self._fresh = _stored(db)
-        self._frozen: set[bytes] = set()  # what the thread merges
-        self._changed = False
+        self._fresh = _stored(db)  # digests that no file has, nor `_frozen`
+        self._frozen: set[bytes] = set()  # a full set, which a thread merges into the files
+        self._changed = False  # the two sets, since the last checkpoint
         self._runs = RunSet(db, "content", 2, GROWTH)
         self._merging: Future[MergeResult] | None = None
         self._stop = Event()
@@ -94,6 +94,7 @@ class ContentSeen:
         return digest in self._fresh or digest in self._frozen or self._on_disk(digest)
 
     def _on_disk(self, digest: bytes) -> bool:
+        """Return whether one of the files has a digest, whose two halves are key and second value."""
         runs = self._runs.runs
         if not runs:
             return False
@@ -102,6 +103,7 @@ class ContentSeen:
         return any(run.holds(key, second) for run in runs)
 
     def _freeze(self) -> None:
+        """Begin an empty set, and let a thread merge the full one. No merge may be under way."""
         self._frozen = self._fresh
         self._fresh = set()
         replaced = self._runs.plan(len(self._frozen))
@@ -154,6 +156,7 @@ class ContentSeen:
 
 
 def _stored(db: CrawlDB) -> set[bytes]:
+    """Return the digests of the last checkpoint that no file has. Raise DamagedFile if one is cut."""
     value = db.get(NAME) or b""
     if len(value) % SIZE:
         raise DamagedFile(
@@ -169,7 +172,12 @@ def _merge(
     budget: int,
     stop: Event,
 ) -> MergeResult:
-    """Write the digests and the runs that it replaces as one run, one range of keys at a time."""
+    """Write the digests, and the runs in `replaced`, as one new run. Runs in a thread.
+
+    `budget`: rows that are in memory at once, i.e. in one range of keys. Raise Cancelled if `stop`
+    is set; then, or after an error, the new file is removed.
+    """
+    # Two rows, keys and second values. Big-endian, as digests are bytes whose first counts most.
     fresh = np.frombuffer(b"".join(digests), ">u8").reshape(-1, 2).T.astype(np.uint64)
     fresh = fresh[:, np.argsort(fresh[0])]
     writer = create()
@@ -184,6 +192,7 @@ def _merge(
 
 
 def _range(fresh: Keys, replaced: list[Run], low: int, high: int, stop: Event) -> Keys:
+    """Return all rows with low <= key <= high, by key. Raise Cancelled if `stop` is set."""
     if stop.is_set():
         raise Cancelled
     rows: Keys = np.concatenate(
@@ -192,11 +201,11 @@ def _range(fresh: Keys, replaced: list[Run], low: int, high: int, stop: Event) -
     return rows[:, np.argsort(rows[0], kind="stable")]
 
 
-FOLDERS = 4096  # of one host: in so many a body is followed, besides the one where it was new
-# of one host: so many of these may be below a folder that has the body, as `/da/` is below `/`
+# Folders of one host in which the links of a body are followed, besides the one where it was new
+FOLDERS = 4096
+# of these, folders that may be below another one that has the body, as `/da/` is below `/`
 BELOW = 32
-# so many of the folders above may have the body: a body that is below its own copy leads into
-# itself
+# Folders above a copy that may have the body. With more of them it leads into itself, without end.
 LEVELS = 1
 
 
@@ -212,8 +221,9 @@ class Copy(Enum):
 class Copies:
     """The choice of copies whose links are followed.
 
-    It keeps nothing itself: what is to be remembered are digests to be kept among those of bodies.
-    So it takes no memory, and is part of the same checkpoint.
+    A copy is a page with a body that was seen before. What is to be remembered is a *note*: the
+    digest of a body with a folder, host or path, which the caller keeps among the digests of
+    bodies. So this takes no memory, and is part of the same checkpoint.
     """
 
     def __init__(
@@ -224,7 +234,7 @@ class Copies:
         sites: bool,
         aliases: bool,
     ) -> None:
-        """`holds` says whether a digest is kept. `digest` is keyed.
+        """`holds` says whether a digest is kept. `digest` is keyed, by the crawl.
 
         `sites`: a copy counts only on a site that had the body before. `aliases`: `www.` in front
         of a host's name makes no other site.
@@ -235,6 +245,7 @@ class Copies:
         self._aliases = aliases
         # It goes in front of what is digested here, so no page can have a body with that digest.
         secret = digest(b"copies")
+        # the beginnings of the five kinds of notes
         self._in_folder = secret + b"in"
         self._on_host = secret + b"on"
         self._at_path = secret + b"at"
@@ -242,16 +253,19 @@ class Copies:
         self._below = secret + b"below"
 
     def notes(self, body: bytes, url: str) -> list[bytes]:
-        """Return the record to keep of the body with this digest, if it is new, or new on its site."""
+        """Return the notes to keep of the body with this digest, if it is new, or new on its site.
+
+        They say that it was found in the page's folder and, if sites count, on its host.
+        """
         folder = self._folder(url)
-        # not _note: once for every page
+        # without `_note`, which would be a call more for every page
         notes = [self._digest(self._in_folder + body + folder.encode())]
         if self._sites:
             notes.append(self._digest(self._on_host + body + folder.partition("/")[0].encode()))
         return notes
 
     def judge(self, body: bytes, url: str, *, by_query: bool) -> tuple[Copy, list[bytes]]:
-        """Judge a body that was seen before; if its links are followed, return what to keep.
+        """Judge a copy of the body with this digest. Return also the notes to keep if it is followed.
 
         `by_query`: it has links that begin with a question mark, which lead elsewhere from each
         file of a folder.
@@ -260,41 +274,50 @@ class Copies:
         host = folder.partition("/")[0]
         if self._sites and not self._holds(self._note(self._on_host, body, host)):
             return Copy.ELSEWHERE, []
-        places = [self._note(self._in_folder, body, folder)]
+        notes = [self._note(self._in_folder, body, folder)]
         if by_query:
-            places.append(self._note(self._at_path, body, self._path(url)))
-        new = [place for place in places if not self._holds(place)]
-        if not new:
+            notes.append(self._note(self._at_path, body, self._path(url)))
+        new_notes = [note for note in notes if not self._holds(note)]
+        if not new_notes:
             return Copy.KNOWN, []
-        room = self._room(self._folders, body, host, FOLDERS)
-        if not room:
+        count_on_host = self._next_count(self._folders, body, host, FOLDERS)
+        if not count_on_host:
             return Copy.NESTED, []
-        above = self._copies_above(body, folder)
-        if not above:
-            return Copy.FOLLOWED, [*new, *room]
-        nested = self._room(self._below, body, host, BELOW) if above <= LEVELS else []
-        if not nested:
+        copies_above = self._copies_above(body, folder)
+        if not copies_above:
+            return Copy.FOLLOWED, [*new_notes, *count_on_host]
+        count_below: list[bytes] = []
+        if copies_above <= LEVELS:
+            count_below = self._next_count(self._below, body, host, BELOW)
+        if not count_below:
             return Copy.NESTED, []
-        return Copy.FOLLOWED, [*new, *room, *nested]
+        return Copy.FOLLOWED, [*new_notes, *count_on_host, *count_below]
 
     def _copies_above(self, body: bytes, folder: str) -> int:
         """Count the folders above this one that have the body, up to one more than LEVELS."""
         found = 0
-        for above in _above(folder):
+        for above in _folders_above(folder):
             found += self._holds(self._note(self._in_folder, body, above))
             if found > LEVELS:
                 break
         return found
 
-    def _room(self, kind: bytes, body: bytes, host: str, most: int) -> list[bytes]:
-        """Return the record of one copy more; empty if there were as many as there may be."""
+    def _next_count(self, kind: bytes, body: bytes, host: str, most: int) -> list[bytes]:
+        """Return the note that counts one more copy of this kind on a host, as a list.
+
+        Empty if `most` copies were counted. Copies are counted by notes with the numbers 0, 1, ...,
+        as a note can only be kept or not.
+        """
 
         def note(number: int) -> bytes:
-            """Kept if more than `number` copies were followed."""
+            """Return the note that is kept if more than `number` copies were followed."""
             return self._note(kind + number.to_bytes(2, "big"), body, host)
 
-        before = bisect_left(range(most), 1, key=lambda number: not self._holds(note(number)))
-        return [note(before)] if before < most else []
+        # The first number that is not kept, found in a dozen look-ups: from it on the key is 1.
+        copies_before = bisect_left(
+            range(most), 1, key=lambda number: not self._holds(note(number))
+        )
+        return [note(copies_before)] if copies_before < most else []
 
     def _note(self, kind: bytes, body: bytes, place: str) -> bytes:
         return self._digest(kind + body + place.encode())
@@ -308,7 +331,7 @@ class Copies:
         return self._path(url).rpartition("/")[0] + "/"
 
 
-def _above(folder: str) -> Iterator[str]:
+def _folders_above(folder: str) -> Iterator[str]:
     """Yield the folders above this one, the closest first."""
     at = folder.rfind("/", 0, -1)
     while at >= 0:
@@ -323,10 +346,11 @@ DOMAINS = 4096  # on so many a body is followed, besides the one where it was ne
 
 
 class Shells:
-    """The choice of bodies that are followed although they were seen.
+    """The choice of small bodies, common to many sites, that are followed although they were seen.
 
-    It keeps nothing itself: what is to be remembered are digests to be kept among those of bodies.
-    So it takes no memory, and is part of the same checkpoint.
+    Such a shell is a frameset, or a page that says "enter here". What is to be remembered are
+    digests that the caller keeps among those of bodies. So this takes no memory, and is part of the
+    same checkpoint.
     """
 
     def __init__(
@@ -346,27 +370,30 @@ class Shells:
         self._secret = digest(b"shells")
 
     def follows(self, body: bytes, url: str, redirects: int) -> list[bytes]:
-        """Return the record to keep if the body with this digest is followed; else nothing.
+        """Return the digests to keep if the body with this digest is followed; else nothing.
 
-        `redirects`: so many in a row led to it. One per domain is, and what that one redirects to:
-        a mirror of a whole site is not crawled.
+        `redirects`: so many in a row led to the page. One shell per domain is followed, and what
+        that one redirects to: a mirror of a whole site is not crawled.
         """
         domain = self._domain(url)
         if self._holds(self._of_domain(domain, redirects)):
             return []
-        before = bisect_left(
+        # as in `Copies._next_count`: domains are counted by digests with the numbers 0, 1, ...
+        domains_before = bisect_left(
             range(DOMAINS), 1, key=lambda number: not self._holds(self._of_body(body, number))
         )
-        if before == DOMAINS:
+        if domains_before == DOMAINS:
             return []
+        # A shell after fewer redirects would be the same site's, so it is ruled out as well.
         return [
-            self._of_body(body, before),
+            self._of_body(body, domains_before),
             *(self._of_domain(domain, hops) for hops in range(redirects + 1)),
         ]
 
     def _of_domain(self, domain: str, redirects: int) -> bytes:
+        """Return the digest that is kept if a shell behind so many redirects was followed there."""
         return self._digest(self._secret + b"%d " % redirects + domain.encode())
 
     def _of_body(self, body: bytes, number: int) -> bytes:
-        """Kept if the body was followed on more than `number` domains."""
+        """Return the digest that is kept if the body was followed on more than `number` domains."""
         return self._digest(self._secret + body + number.to_bytes(2, "big"))
