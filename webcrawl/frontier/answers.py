@@ -35,7 +35,8 @@ class HostNotes:
         self._domains = domains
         # by a number of pages: the functions to call with the page with which a host has so many
         self._grown: dict[int, list[Tell]] = {}
-        self.young = 1  # pages; an answer of a host that has as many is no news
+        # The largest of these numbers: of a host with as many pages no answer needs to be looked at.
+        self.young = 1
 
     def when_grown(self, pages: int, tell: Tell) -> None:
         """Call `tell` with the page with which a host has given so many."""
@@ -43,7 +44,10 @@ class HostNotes:
         self.young = max(self.young, pages)
 
     def grew(self, host: Host, link: Link, before: int) -> None:
-        """Book an answer of a host that had given fewer than `young` pages."""
+        """Book an answer of a host that had given `before` pages, fewer than `young`.
+
+        The host's record has this answer's page already, if it is one.
+        """
         if host.pages == before:
             return
         if not before:
@@ -52,9 +56,9 @@ class HostNotes:
             tell(link)
 
     def missing(self, name: str, shown: bytes | None = None) -> bytes:
-        """Return what is kept of a host's answer for a URL that cannot exist.
+        """Return what is kept of a host's answer for a URL that cannot exist (`Host.missing`).
 
-        It is replaced by `shown`, if that is given.
+        If `shown` is given, it is kept in the place of that, and returned.
         """
         with self._core.opened(name) as host:
             if shown is not None:
@@ -65,9 +69,9 @@ class HostNotes:
     def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
         """Return whether the host speaks only HTTP/2, as far as is known.
 
-        `learned`: from now on it is known. `by_page`: only its answer to one URL says so, which
-        counts for nothing beside pages that came by HTTP/1.1. Without `learned`: whether it would
-        count.
+        `learned`: an answer says so, which is noted in the host's record. `by_page`: only its answer
+        to one URL says so, which counts for nothing if the host has given pages by HTTP/1.1. With
+        `by_page` alone, return whether such an answer would count; nothing is noted.
         """
         with self._core.opened(name) as host:
             is_refuted = by_page and host.pages > 0
@@ -78,9 +82,9 @@ class HostNotes:
             return host.http2 or would_count
 
     def take_listed(self, url: str, urls: int) -> int:
-        """Return how many of the URLs that a sitemap names its host may have.
+        """Return how many of the `urls` that the sitemap `url` names its host may have.
 
-        Their turns begin.
+        They are counted, and from now on take turns with the URLs that pages link to.
         """
         with self._core.opened(host_of(url)) as host:
             if host.listed is None:
@@ -106,9 +110,12 @@ class Answers:
         self._origins = core.origins
 
     def booked(self, host: Host, link: Link, outcome: Outcome, now: float) -> bool:
-        """Book how a download ended. Return False if the link comes again."""
+        """Book how a download ended. Return False if the link comes again.
+
+        `record`, below, is where failures and waits are booked: the host's, or that of one origin.
+        """
         record = host if host.origins is None else self._record_for(host, link, outcome)
-        # To book the end changes all of these.
+        # `_again` changes all of these; what follows compares.
         pages_before = host.pages
         ready_before = host.ready_at
         had_wall = host.wall is not None
@@ -133,12 +140,13 @@ class Answers:
             # Only an answer says how long answers take. A failure moves no median.
             self._slots.answered(host, outcome.seconds)
         else:
-            self._slots.judge(host)
+            self._slots.judge(host)  # the failure alone may change the host's standing
         if again is not None:
             self._comes_again(record, again, outcome)
         else:
             self._final(host, link, outcome)
         if has_failed:
+            # What is the URL's own fault gives no other URL its attempts back.
             self._failed(record, retired_before, None if was_fault_of_url else failed_before)
         # The host's record reaches the disk with the next checkpoint. Until then a kill would
         # forget what it has asked for, so that has a file of its own (host_rows.py).
@@ -177,10 +185,11 @@ class Answers:
     def _failed(self, host: Host, retired: int, before: FailedRow | None) -> None:
         """Give attempts back that earlier errors used up, and count a host set aside or given up.
 
-        `retired` and `before`: the host's status and errors before the failure.
+        `host`: the record of the host, or of one origin. `retired`: its Status before the failure.
+        `before`: its errors in a row before that; None: no attempts are given back.
         """
         give_attempts_back(host, before)
-        if host.whole is not None:  # one origin of it
+        if host.whole is not None:  # an origin is not counted as a host
             return
         self._counters["hosts set aside"] += host.failures == self._book.health.failures
         self._counters["hosts given up"] += host.retired != retired and given_up(host)
@@ -199,12 +208,16 @@ class Answers:
             heappush(host.later, (at, link.pack()))
 
     def _wall(self, host: Host, link: Link, outcome: Outcome, *, known: bool) -> None:
-        """Book what an answer says of the host's wall; `known`: the wall was known before."""
+        """Book what an answer says of the host's wall, i.e. of block pages in the place of all pages.
+
+        `known`: the host was known to be behind a wall before.
+        """
         if not outcome.wall:
             if opens_wall(link, outcome):
                 host.wall = None
                 self._counters["walls opened"] += known
             return
+        # Links that met the wall before the host was known to be behind it are queued again.
         records = take_walled_links(host)
         for record in records:
             self._hosts.queue_for(host, record).push(record)

@@ -48,16 +48,18 @@ class FetchSlots:
         self.hosts = [0, 0, 0, 0]  # active hosts by standing
         self.asked = [0, 0, 0, 0]  # their requests in flight
         self.slow = UNKNOWN  # seconds after which an answer is slow
-        self.resize(count)
+        self.resize(count)  # sets `share`, `_count` and the reserves
         self._awaited = awaited
         self._proven_left = 0  # proven hosts that left without URLs, less hosts that came back
 
     def resize(self, count: int) -> None:
         """Divide so many slots from now on; 0: no limit."""
+        # the slots that are sure for each unproven standing
         self.share: float = max(count // SHARE, 1) if count else float("inf")
         self._count: float = count or float("inf")
         reserve = max(count // SLOTS_PER_RESERVED, int(count > 1))
-        self._reserve = reserve
+        self._reserve = reserve  # slots kept for better hosts, of all standings together
+        # of these at most, for PROVEN, ANSWERED and NEW hosts; none are kept for DOUBTFUL ones
         self._reserves_by_standing = (reserve, reserve // 2, reserve)
 
     # -- hosts
@@ -142,21 +144,22 @@ class FetchSlots:
         """Return whether one more unproven host of this standing may have a slot beyond the share.
 
         Slots must be left for better hosts. For each standing from this one up to the best unproven
-        one, hosts of it and of all worse standings must not use the slots kept for better ones.
+        one, hosts of it and of all worse standings must not use the slots kept for better ones. A
+        worse standing has a larger number.
         """
         hosts = self.hosts
         asked = self.asked
         share = self.share
         count = self._count
-        held: float = 0  # slots that are used by these standings, or sure for worse ones
+        taken: float = 0  # slots that are used by these standings, or sure for worse ones
         for worse in range(standing + 1, len(hosts)):
-            held += max(asked[worse], min(share, hosts[worse]))
+            taken += max(asked[worse], min(share, hosts[worse]))
         for up_to in range(standing, PROVEN, -1):
-            held += asked[up_to]
-            if held < count - self._reserve:
+            taken += asked[up_to]
+            if taken < count - self._reserve:
                 continue
             # This runs a dozen times per new host, so kept slots are counted only if they matter.
-            if held >= count or held >= count - self._slots_kept_for_better(up_to):
+            if taken >= count or taken >= count - self._slots_kept_for_better(up_to):
                 return False
         return True
 
@@ -192,10 +195,10 @@ class BackEnd:
     """
 
     def __init__(self, slots: FetchSlots) -> None:
-        self.active: dict[str, Host] = {}
+        self.active: dict[str, Host] = {}  # by name
         self.slots = slots
         self._heaps: list[list[Entry]] = [[], [], [], []]  # one for each standing
-        self._tickets = 0
+        self._tickets = 0  # the last ticket that was given out
         # entries without a valid ticket; usually none, and then the heaps are not searched for them
         self._stale = 0
         self.now = 0.0  # the time of the last search for a URL
@@ -204,7 +207,10 @@ class BackEnd:
         return len(self.active)
 
     def enter(self, host: Host) -> None:
-        """Make a host with URLs active, scheduled behind those that already wait for a fetcher."""
+        """Make a host with URLs active, scheduled behind those that already wait for a fetcher.
+
+        Those are due before `now`, so the host is not due earlier than that.
+        """
         host.stay = 0
         self.active[host.name] = host
         self.slots.enter(host)

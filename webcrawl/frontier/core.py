@@ -123,20 +123,22 @@ class Queues:
 
 @dataclass(slots=True)
 class Gate:
-    """The frontier has none as long as all hosts are its own, so that a crawl without a hive pays
-    one test for it.
+    """What becomes of hosts that belong to another crawl of the hive, and of their URLs.
+
+    Such a host is *foreign*. The frontier has no gate as long as all hosts are its own, so that a
+    crawl without a hive pays one test for it.
     """
 
     # whether a host is not ours: it leaves, has left, or is yet to come
     foreign: Callable[[str], bool]
-    # a queued URL of such a host; whether its domain was charged for it
+    # takes a queued URL of such a host, and whether its domain was charged for it
     turn_away: Callable[[Packed, bool], None]
     pass_on: Callable[[Packed], None]  # a URL of such a host that was not queued
     asked: set[str] = field(default_factory=set)  # such hosts with a request in flight
 
 
 def both(first: Heard | None, second: Heard | None) -> Heard | None:
-    """Both of them hear, or the one that there is."""
+    """Return a function that calls both; the only one if the other is None, or None."""
     if first is None or second is None:
         return first or second
 
@@ -154,20 +156,24 @@ MAX_CHARGES = 4096  # 1 KB each at the most
 
 @dataclass(slots=True)
 class Charge:
-    """A failure before it was booked, and afterwards when its link comes again."""
+    """A failure that a host was charged with, and all that is needed to take it back.
+
+    It is noted before the failure is booked, and completed by `booked`. It is taken back if our own
+    network was to blame (outage_pardon.py).
+    """
 
     at: float
-    host: str
+    host: str  # its name
     link: Link
-    # the host's time, failures and reason to be retired
+    # the record before: ready_at, failures, retired, failed
     before: tuple[float, int, int, FailedRow | None]
-    times: list[float]
+    times: list[float]  # and the seconds of its last downloads
     failures: int = 0  # of the host, once it is booked
     again: Retry | None = None  # None: the link was finished
     short: bool = False  # it ended with a body that is not whole, and is counted so
 
     def booked(self, host: Host, outcome: Outcome, again: Retry | None) -> None:
-        """Note what became of it.
+        """Note what booking the failure has made of the record (`host`) and of the link.
 
         A host that has answered, even if not to the end, keeps its record.
         """
@@ -204,9 +210,9 @@ class Charges:
         return charge
 
     def take(self, since: float) -> Iterator[Charge]:
-        """Yield those of this time and later, the last one first.
+        """Remove and yield the charges of this time and later, the last one first.
 
-        So of several failures of a host the first counts.
+        So the record that is restored last is that before a host's first failure.
         """
         while self._kept and self._kept[-1].at >= since:
             yield self._kept.pop()
@@ -217,7 +223,7 @@ class Core:
 
     def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, resumed: float) -> None:
         """`resumed`: requests from the last checkpoint until then are unknown, so that every host
-        waits its turn.
+        waits its turn. 0: there are none.
         """
         self.queues = queues
         self.hosts = queues.hosts
@@ -231,8 +237,8 @@ class Core:
         self.charges = Charges()
         self.gate: Gate | None = None
         self.width = rules.limits.queues  # the current n (rotation.py)
-        self.queued = 0
-        self.in_flight = 0
+        self.queued = 0  # URLs that wait, wherever they are
+        self.in_flight = 0  # URLs that are handed out
         self.counters: Counter[str] = Counter()
         # Are told of each URL that ends without a download. Few URLs do, so a list may serve here:
         # on each page's way a part that takes part costs one more call.
@@ -255,22 +261,23 @@ class Core:
             self.back.schedule(host, host.due())
 
     def open(self, name: str) -> tuple[Host, bool]:
-        """Return the record of a host, and whether it is in the back-end.
+        """Return the record of a host, and whether it is active.
 
-        If not, `close` is to be called.
+        The caller holds the record of a host that is not, until it calls `close`.
         """
         host = self.back.active.get(name)
         return (self.hosts.get(name), False) if host is None else (host, True)
 
     def close(self, host: Host, *, active: bool) -> None:
+        """End the use of a record that `open` returned with this `active`."""
         if not active:
             self.hosts.put_away(host)
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Host]:
-        """Yield the record of a host, in the back-end or not.
+        """Yield the record of a host, active or not.
 
-        One that is not may leave memory afterwards.
+        After the block, the record of one that is not may leave memory.
         """
         host, active = self.open(name)
         try:

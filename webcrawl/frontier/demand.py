@@ -54,15 +54,18 @@ class Demand:
         self._back = core.back
         self._slots = core.back.slots
         self._rotation = rotation
+        # Hosts beyond their domain's share may be let in from then on: a while after a proven host
+        # was late.
         self._calm_at = 0.0
-        self._paused_until = 0.0
+        self._paused_until = 0.0  # nothing was taken before, so no host was late for want of a slot
 
     # -- how many hosts are let in
 
     def grow(self, now: float, step: int, *, spare: bool) -> bool:
         """Let one more host in, if it may be asked at once or this `take` has let in few.
 
-        Return whether one came in.
+        Return whether one came in. `step`: the steps that this `take` has made so far. `spare`: hosts
+        beyond their domain's share may come in.
         """
         no_unproven_waits = self._back.spare(now) is None
         may_be_asked = no_unproven_waits and self._slots.open_to(NEW)
@@ -72,7 +75,10 @@ class Demand:
         return self._rotation.grow(beyond_share=may_be_asked and spare and is_calm)
 
     def next_growth(self) -> float | None:
-        """Return the time at which one more host may be let in (0 is now), as far as one can say."""
+        """Return the time at which one more host may be let in (0 is now), as far as one can say.
+
+        None if no host may come in until something is added or done.
+        """
         rotation = self._rotation
         look_at = rotation.next_budget_look()
         may_grow = rotation.can_grow() and self._slots.open_to(NEW)
@@ -84,6 +90,7 @@ class Demand:
 
     def late(self, host: Host, seconds: float, now: float) -> None:
         """Take note that a due host had to wait for so long, more than LATE."""
+        # Only what has passed since a pause is for want of a fetcher.
         seconds = min(seconds, now - self._paused_until)
         if seconds <= LATE:
             return
@@ -93,7 +100,7 @@ class Demand:
             self._rotation.shrink()
 
     def paused_until(self, now: float) -> None:
-        """Nothing was taken until now: hosts that are late are so because of that."""
+        """Note that nothing was taken until now, so that hosts are late because of that."""
         self._paused_until = now
 
     # -- what is wanted
@@ -120,34 +127,40 @@ class Demand:
         return self._slots.open_to(NEW)
 
     def set_slots(self, slots: int) -> None:
-        """There are so many slots from now on; 0: no limit."""
+        """Divide so many slots from now on; 0: no limit."""
         self._slots.resize(slots)
 
     # -- downloads that are cut because others need their slots
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
-        """Return those whose hosts' patience is over, the slowest first; `full`: no slot is free.
+        """Return the downloads that may be cut for others, the slowest first.
 
+        They have taken longer than `FetchSlots.patience` of their hosts. `full`: no slot is free.
         While slots are free for proven hosts, only unproven hosts wait, and only slots of unproven
         hosts help them.
         """
+        # Patience is never less than `slow`, and takes a look at the host.
         found = [
-            one
-            for one in running
-            if one.seconds > self._slots.slow and self._may_go(one, full=full)
+            download
+            for download in running
+            if download.seconds > self._slots.slow and self._may_be_cut(download, full=full)
         ]
-        return sorted(found, key=lambda one: one.received / one.seconds)
+        return sorted(found, key=lambda download: download.received / download.seconds)
 
-    def _may_go(self, one: RunningDownload, *, full: bool) -> bool:
-        host = self._back.active[host_of(one.link.url)]
-        is_steady = one.received >= STEADY * one.seconds
+    def _may_be_cut(self, download: RunningDownload, *, full: bool) -> bool:
+        """Return whether a download is too slow and too long, and its slot helps hosts that wait."""
+        host = self._back.active[host_of(download.link.url)]
+        is_steady = download.received >= STEADY * download.seconds
         helps_waiting_hosts = full or host.standing != PROVEN
         if is_steady or not helps_waiting_hosts:
             return False
-        return one.seconds > self._slots.patience(host)
+        return download.seconds > self._slots.patience(host)
 
     def starved(self, now: float, *, full: bool) -> int:
-        """Return the number of hosts that wait for a slot."""
+        """Return the number of hosts that wait for a slot; `full`: no slot is free.
+
+        If none does then, a few hosts from outside the back-end are let in, to wait next time.
+        """
         waiting = self._back.starved(now, full=full)
         # Without a free slot no `take` has looked for hosts outside the back-end.
         if full and not waiting:

@@ -82,9 +82,9 @@ INLINE = 4 << 10
 class Fifo:
     """One queue of bytes records; made by `Pool.fifo`.
 
-    If there are block ids, the head is a copy of a part of the first block, and may be read again.
-    If there are none, the head is in memory only, like the tail. A head is b"" or has a whole
-    record at `_at`.
+    Records are popped from the head and pushed to the tail. Blocks, if there are any, are between
+    the two: then the head is a copy of a part of the first block, and may be read again. Without
+    blocks, the head is in memory only, like the tail. A head is b"" or has a whole record at `_at`.
     """
 
     __slots__ = (
@@ -109,8 +109,10 @@ class Fifo:
         self._base = 0  # the head's position in its block
         self._more = False  # the block continues after the head
         self._mark = 0  # the read position at the last visit of the pool's hand
-        self._ids: array[int] | None = None
-        self._tail: bytearray | None = None
+        self._ids: array[int] | None = None  # of the blocks, the oldest first; never empty
+        self._tail: bytearray | None = (
+            None  # framed records behind the blocks; None: there are none
+        )
         self._room = 0  # bytes that the pool has reserved for the tail
         # passed to `Pool.on_spill` when the pool spills this queue: its saved form is stale
         self.owner: Any = None
@@ -137,21 +139,27 @@ class Fifo:
             self._grow(len(tail))
 
     def push_all(self, records: Sequence[bytes]) -> None:
-        """Append records, some in one step."""
+        """Append records, TOGETHER in one step."""
         for at in range(0, len(records), TOGETHER):
-            some = records[at : at + TOGETHER]
+            part = records[at : at + TOGETHER]
             tail = self._tail
             if tail is None:
                 tail = self._tail = bytearray()
             tail += b"".join(
-                [SHORTS[len(one)] + one if len(one) < LONG else frame(one) for one in some]
+                [
+                    SHORTS[len(record)] + record if len(record) < LONG else frame(record)
+                    for record in part
+                ]
             )
-            self.count += len(some)
+            self.count += len(part)
             if len(tail) > self._room:
                 self._grow(len(tail))
 
     def _grow(self, size: int) -> None:
-        """Reserve room in advance, so not at every push; a bytearray over-allocates too."""
+        """Reserve memory for a tail of `size` bytes, or write it as a block if it is long enough.
+
+        More is reserved than is needed, so not at every push; a bytearray over-allocates too.
+        """
         pool = self._pool
         if size >= pool.block:
             self.spill()
@@ -183,7 +191,10 @@ class Fifo:
         return head[start:end]
 
     def _load(self) -> bytes:
-        """Load the next head: from the first block, or else the tail."""
+        """Load and return the next head: a piece of the first block, or else the tail as it is.
+
+        The queue must not be empty. Raise DamagedFile if the block is missing or too short.
+        """
         pool = self._pool
         if self._ids:
             pool.relieve()
@@ -207,7 +218,8 @@ class Fifo:
     def _leave(self, at: int) -> None:
         """Release the head, of which `at` bytes are consumed.
 
-        Its block is dropped if all of that is consumed.
+        The first block is dropped if all of it is consumed. Else the next head begins where this one
+        ended: at `_base` in the same block.
         """
         pool = self._pool
         size = len(self._head)
@@ -225,11 +237,11 @@ class Fifo:
         self._at = 0
 
     def first(self, most: int) -> list[bytes]:
-        """Return the oldest records, which stay where they are."""
-        # With blocks, the head is a copy of a part of the first one.
+        """Return the oldest `most` records, which stay where they are."""
+        # With blocks, the head is a copy of a part of the first one, which is read below.
         head = b"" if self._ids else self._head
         found = some(head, self._at, most)
-        place = self._base + self._at
+        place = self._base + self._at  # of the oldest record in the first block
         for number in self._ids or ():
             if len(found) >= most:
                 break
@@ -238,7 +250,7 @@ class Fifo:
         return found + some(self._tail or b"", 0, most - len(found))
 
     def records(self) -> Iterator[bytes]:
-        """Give all records, the oldest first, which stay where they are.
+        """Yield all records, the oldest first, which stay where they are.
 
         A block is read when its turn comes.
         """
@@ -258,7 +270,10 @@ class Fifo:
         return self._room if self._ids else len(self._head) + self._room
 
     def spill(self) -> None:
-        """Write all that is only in memory as a block."""
+        """Write all that is only in memory as a block: the tail, behind the head if there is no block.
+
+        Nothing is written if that is empty.
+        """
         freed = self.in_memory
         data = self._tail or b""
         if self._ids is None:
@@ -387,16 +402,16 @@ class Pool:
         self, blocks: Blocks, memory: int, block: int = BLOCK, inline: int = INLINE
     ) -> None:
         self.blocks = blocks
-        self.memory = memory
-        self.block = block
+        self.memory = memory  # bytes for the heads and tails of all queues
+        self.block = block  # bytes of a tail from which on it is written as a block
         self.inline = inline  # a longer tail is written as a block before its queue is saved
         self.free = memory  # may fall below 0 by one record or one head
         self.loaded = 0  # the number of heads that can be read again
         self.heads = 0  # their bytes
         # called with the owner of each queue that the hand spills
         self.on_spill: Callable[[Any], None] = _ignore
-        self._fifos: dict[Fifo, None] = {}
-        self._hand: Iterator[Fifo] = iter(())
+        self._fifos: dict[Fifo, None] = {}  # an ordered set of all queues
+        self._hand: Iterator[Fifo] = iter(())  # over the queues that this round has not visited
 
     def __repr__(self) -> str:
         used = self.memory - self.free
@@ -437,10 +452,10 @@ class Pool:
         """Spill tails or release heads until the memory suffices."""
         while self.free < 0:
             fifo = next(self._hand, None)
-            if fifo is None:
+            if fifo is None:  # the round is over
                 self._hand = iter(tuple(self._fifos))
                 continue
-            tails = self.memory - self.free - self.heads
+            tails = self.memory - self.free - self.heads  # bytes in use that are not of such heads
             if tails * 4 <= self.memory:
                 fifo.forget_head()
                 continue

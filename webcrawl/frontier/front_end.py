@@ -37,7 +37,7 @@ class SiftableQueue(Protocol[T]):
 
 
 class Sift(Generic[T]):
-    """Prefers what is worth more."""
+    """Chooses the best of a queue's next records, by a function that says what each is worth."""
 
     def __init__(self, worth: Callable[[T], float]) -> None:
         self._worth = worth
@@ -47,20 +47,21 @@ class Sift(Generic[T]):
 
         Of equals the older one goes first.
         """
-        some: list[T] = []
+        records: list[T] = []
         for _ in range(min(AT_ONCE, queue.count)):
             record = queue.pop()
             if record is not None:
-                some.append(record)
-        worth = [self._worth(record) for record in some]
-        order = sorted(range(len(some)), key=worth.__getitem__, reverse=True)
-        best = max(len(some) // ONE_IN, 1)
+                records.append(record)
+        worth = [self._worth(record) for record in records]
+        # indexes of the records, by worth; sorting is stable
+        order = sorted(range(len(records)), key=worth.__getitem__, reverse=True)
+        best = max(len(records) // ONE_IN, 1)
         # Chosen ones are in another queue, and the rest at the end of the same: a URL is in one
         # queue at any time, so that none is fetched twice or lost.
         for at in order[:best]:
-            chosen.push(some[at])
-        for at in sorted(order[best:]):
-            queue.push(some[at])
+            chosen.push(records[at])
+        for at in sorted(order[best:]):  # in the order in which they came
+            queue.push(records[at])
 
 
 class FrontEnd:
@@ -83,11 +84,11 @@ class FrontEnd:
         """
         self.queues = list(queues)
         self.last = len(self.queues) - 1
-        self.old = old
-        self.share = 0.5
+        self.old = old  # the queue of what is fetched again
+        self.share = 0.5  # of all turns: that of `old` while anything else waits
         level = f"a whole number from 0 to {self.last}"
         self._level = checked("FRONTIER_PRIORITIZER", prioritizer.level, self._sound_level, level)
-        # links with the same have the same level
+        # Links for which this function returns the same have the same level. None: each has its own.
         self._alike = way_of if goes_by_way(prioritizer) else None
         self.sift: Sift[bytes] | None = None  # chooses from the last level for the first
         if isinstance(prioritizer, Choosing):
@@ -96,6 +97,8 @@ class FrontEnd:
         # The generator has RANDOM_SEED and is part of each checkpoint, so a run can be repeated.
         self._random = random.random
         self.filled: list[Fifo] = []  # the queues that are not empty
+        # of these queues, the sums of the weights up to each: a random number below the last one
+        # falls into the part of one queue
         self._bounds: list[float] = []
         self._weights = [bias**-level for level in range(len(self.queues))]
         self._survey()
@@ -135,6 +138,7 @@ class FrontEnd:
         there were.
         """
         count = 0
+        # Records in a row that are alike enter together, at the level of the first one.
         for _, found in groupby(records, self._alike):
             run = [*found]
             count += len(run)
@@ -151,6 +155,7 @@ class FrontEnd:
         return count
 
     def push(self, level: int, records: Sequence[bytes]) -> None:
+        """Append records to the queue of this level."""
         queue = self.queues[level]
         was_empty = not queue.count
         queue.push_all(records)
@@ -174,11 +179,11 @@ class FrontEnd:
         self._survey()
 
     def old_goes_first(self) -> bool:
-        """Return whether what is fetched again has this turn; somebody else waits too."""
+        """Return whether what is fetched again has this turn, while other URLs wait too."""
         return self._random() < self.share
 
     def push_old(self, record: bytes) -> None:
-        """Something that is fetched again."""
+        """Append a URL that is fetched again. Raise ValueError if this frontier does not do that."""
         if self.old is None:
             raise ValueError("this frontier does not fetch pages again")
         self.old.push(record)
@@ -186,7 +191,7 @@ class FrontEnd:
             self._survey()
 
     def pop_old(self) -> bytes | None:
-        """Return the first of these."""
+        """Remove and return the first URL that is fetched again, or None."""
         if self.old is None:
             return None
         record = self.old.pop()
@@ -195,7 +200,10 @@ class FrontEnd:
         return record
 
     def pop(self) -> bytes | None:
-        """Pop from a level picked at random: each level is `bias` times as likely as the next."""
+        """Pop from a level picked at random: each level is `bias` times as likely as the next.
+
+        None if nothing waits.
+        """
         if not self.filled:
             return None
         queue = self.filled[bisect_left(self._bounds, self._random() * self._bounds[-1])]

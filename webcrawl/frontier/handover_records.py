@@ -18,7 +18,8 @@ from webcrawl.store.jobdir.host_row import stored_row, stored_wall
 
 SLICE = 64  # rows looked at in one slice
 ORIGINS = 13  # the place of its origins in a host's record
-# wall, missing, http2, listed: what a record has in the place of those that an older drone left out
+# The values of wall, missing, http2 and listed in a record of an older drone, which left out the last
+# of them
 ABSENT: tuple[Any, ...] = (None, b"", False, None)
 
 Later = list[Any]
@@ -63,18 +64,20 @@ class DomainMoves:
             yield slice_, count
 
     def _parts(self, name: str, size: int, pieces: int) -> Iterator[tuple[list[list[Any]], int]]:
-        """Yield the pieces of one domain, some at a time, and the number of URLs in these.
+        """Yield the pieces of one domain, `pieces` at a time, and the number of URLs in these.
 
-        The domain is gone with the last ones.
+        `name` is that of the domain's record, or of the record of its folded URLs. `size`: bytes of
+        a piece. The domain is gone with the last ones.
         """
         # Elsewhere nothing is known of its families, so all its URLs may go on there.
         domain = domain_of(name)
-        whole = False
+        whole = False  # all its URLs are out
         while not whole:
             released = (self._release(name, size) for _ in range(pieces))
             found = [urls for urls in released if urls]
             whole = self._table.get(name).queue is None
             parts = [["held", domain, urls] for urls in found]
+            # The record of folded URLs says nothing to another crawl.
             if whole and name == domain:
                 parts.append(["domain", name, self._taken(name)])
             elif whole:
@@ -82,12 +85,13 @@ class DomainMoves:
             yield parts, sum(map(len, found))
 
     def _taken(self, name: str) -> list[Any]:
+        """Remove and return a domain's record, as `merge` takes it."""
         domain = self._table.get(name)
         self._table.forget(domain)
         return [domain.seed, domain.used, domain.debt, domain.old, self._reputation.take(name)]
 
     def merge(self, name: str, value: list[Any]) -> None:
-        """Take over a domain's record, after its URLs."""
+        """Add another crawl's record of a domain (`_taken`) to ours, after its URLs."""
         seed, used, debt, old, sources = value
         self._reputation.merge(name, sources)
         budgets = self._budgets
@@ -107,7 +111,10 @@ class DomainMoves:
             self._table.hold(domain, record)
 
     def _release(self, name: str, size: int) -> list[Packed]:
-        """Remove and return URLs of a domain that wait, so many bytes or one, whatever its budget."""
+        """Remove and return URLs of a domain that wait, whatever its budget.
+
+        As many as make `size` bytes, but one at least.
+        """
         domain = self._budgets.get(name)
         records = list[Packed]()
         while size > 0 and (record := self._table.release(domain)) is not None:
@@ -131,7 +138,7 @@ class DomainMoves:
 
 
 def pack_host(host: Host, now: float) -> list[Any]:
-    """Return everything but its URLs."""
+    """Return all that is known of a host but its URLs and lanes, as `merge_host` takes it."""
     # Each crawl has a clock of its own, so what is left of a wait travels, and no time.
     row = host.failed
     return [
@@ -152,7 +159,10 @@ def pack_host(host: Host, now: float) -> list[Any]:
 
 
 def _more(host: Host, now: float) -> list[Any]:
-    """Return its sitemaps, if it has some, and the origins that fail or wait alone, if any do."""
+    """Return the last fields of a host's record, of which an older drone knows nothing.
+
+    What its sitemaps have brought, and the origins that fail or wait alone: as many as needed.
+    """
     listed = host.listed.save() if host.listed is not None else None
     if host.origins is None:
         return [] if listed is None else [listed]
@@ -166,9 +176,10 @@ def _pack_origin(key: int, one: Host, now: float) -> list[Any]:
 
 
 def merge_host(host: Host, value: list[Any], now: float) -> None:
-    """Put such a record into a host's, which may know something too.
+    """Merge a record that `pack_host` returned into a host's own, which may know something too.
 
-    What makes the host wait longer counts.
+    What makes the host wait longer counts. Origins, behind the other fields, are left to
+    `merge_origins`.
     """
     _, wait, times, crawl_delay, failures, failed, pages, retired, ip, *more = value
     wall, missing, http2, listed, *_ = (*more, *ABSENT[len(more) :])
@@ -200,9 +211,9 @@ def _merge_failures(host: Host, failures: int, failed: list[Any] | None, now: fl
 def merge_origins(
     host: Host, value: list[Any], now: float, new_origin: Callable[[Host, int, str], Host]
 ) -> None:
-    """Do the same for its origins that fail or wait alone.
+    """Merge the origins of a record that `pack_host` returned into those of a host.
 
-    `new_origin` gives the host a record of one.
+    `new_origin` gives the host a record of one that it does not have.
     """
     origins = value[ORIGINS] if len(value) > ORIGINS else ()
     for key, origin, wait, failures, retired, failed in origins:

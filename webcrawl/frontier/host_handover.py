@@ -33,9 +33,12 @@ Piece = list[Any]
 
 
 class HostHandover:
-    """Moves hosts. What is exported is gone from here.
+    """Moves hosts, with their URLs, between the crawls of a hive.
 
-    What was imported waits until `arrive` is called for its host.
+    A *foreign* host belongs to another crawl. `guard` and `freeze` stop asking such hosts, `sweep`
+    takes them out of the queues, `hosts` and `domains` export them in pieces: what is exported is
+    gone from here. `urls`, `later`, `host`, `held` and `domain` import a piece of each kind. What
+    was imported waits until `arrive` is called for its host.
 
     All of it is in the open transaction, and between two slices the frontier is whole: a checkpoint
     may be taken there.
@@ -44,7 +47,7 @@ class HostHandover:
     def __init__(
         self, core: Core, states: HostStates, lending: HostLender, refund: Callable[[Link], None]
     ) -> None:
-        """`refund` is told of URLs that were let in, and are asked for by another crawl."""
+        """`refund` takes URLs that a domain was charged for here, but that another crawl asks for."""
         self._core = core
         self._states = states
         self._lending = lending
@@ -75,7 +78,7 @@ class HostHandover:
 
     @property
     def gate(self) -> Gate | None:
-        """None as long as all hosts are the frontier's own."""
+        """What becomes of foreign hosts; None as long as all hosts are the frontier's own."""
         return self._core.gate
 
     def freeze(self) -> None:
@@ -135,7 +138,7 @@ class HostHandover:
                 yield
 
     def _withdraw(self, name: str) -> bool:
-        """Return whether a host that waits for a place is foreign: then it no longer does."""
+        """Let a host that waits for a place leave if it is foreign. Return whether it is."""
         if not self._core.is_foreign(name):
             return False
         host = self._hosts.get(name)
@@ -144,6 +147,10 @@ class HostHandover:
         return True
 
     def _turned_away(self, record: bytes) -> bool:
+        """Turn away what waits in a full group's queue if it is foreign. Return whether it is.
+
+        `record` is a packed link, which has spaces, or the name of a parked host.
+        """
         if b" " not in record:
             return self._withdraw(record.decode())
         gate = self._core.gate
@@ -155,9 +162,9 @@ class HostHandover:
     def hosts(
         self, leaves: Callable[[str], bool], now: Callable[[], float]
     ) -> Iterator[list[Piece]]:
-        """Yield all hosts that leave, in pieces: first the URLs of each, then its record.
+        """Yield all hosts that leave, in slices of pieces: first the URLs of each, then its record.
 
-        None of them is busy.
+        None of them may be active. `now` returns the time, which passes between two slices.
         """
         # Names are read from the table, so all hosts have to be rows.
         for _ in self._hosts.prepare():
@@ -177,7 +184,7 @@ class HostHandover:
             yield slice_
 
     def _part_of(self, name: str, now: float) -> list[Piece]:
-        """Return the next pieces of a host; the last one is its record, and then it is gone."""
+        """Return the next pieces of a host. The last piece of all is its record; then it is gone."""
         host = self._hosts.get(name)
         self._states.leave_hive(host)
         before = host.waiting()
@@ -199,9 +206,9 @@ class HostHandover:
             yield pieces
 
     def drain(self, most: int) -> bool:
-        """Turn away what the front-end and the budgets hold, as the crawl has no hosts any more.
+        """Turn away `most` URLs that the front-end holds, then as many that the budgets hold.
 
-        Return whether nothing is left. So many URLs at once.
+        It is for a crawl that has no hosts any more. Return whether nothing is left.
         """
         gate = self._core.gate
         front = self._queues.front
@@ -220,23 +227,23 @@ class HostHandover:
     # -- in
 
     def urls(self, name: str, records: list[Packed]) -> None:
-        """URLs of a host, in their order, behind those that it has."""
+        """Take URLs of a host, in their order, behind those that it has."""
         host, active = self._core.open(name)
         for record in records:
             self._hosts.queue_for(host, record).push(record)
         self._joined(host, len(records), active=active)
 
     def later(self, name: str, later: Later, now: float) -> None:
-        """URLs of a host that wait for a time of their own."""
+        """Take URLs of a host that wait for a time of their own, or go first."""
         host, active = self._core.open(name)
         for entry in unpack_later(later, now):
             heappush(host.later, entry)
         self._joined(host, len(later), active=active)
 
     def host(self, value: list[Any], now: float) -> None:
-        """A host's record, after its URLs.
+        """Take a host's record, after its URLs.
 
-        It waits its turn again, because this crawl may have asked it already: it may have read the
+        The host waits its turn again, because this crawl may have asked it already: it may have read the
         record before, and been killed before its next checkpoint.
         """
         host, active = self._core.open(value[0])
@@ -249,6 +256,7 @@ class HostHandover:
         self._joined(host, 0, active=active)
 
     def _joined(self, host: Host, urls: int, *, active: bool) -> None:
+        """Count the URLs that a host has got. An active one is scheduled, any other put away."""
         self._core.queued += urls
         self._hosts.touch(host)
         if active:
@@ -259,20 +267,20 @@ class HostHandover:
         self._hosts.put_away(host)
 
     def arrive(self, name: str, now: float) -> None:
-        """A host that was imported is ours: it waits for its turn like all others."""
+        """Let a host that was imported wait for its turn like all others, as it is ours now."""
         host, active = self._core.open(name)
-        if active:
+        if active:  # it waits for its turn already
             return
         self._states.arrive(host, now)
         self._hosts.put_away(host)
 
     def held(self, name: str, records: list[Packed]) -> None:
-        """URLs over a domain's budget."""
+        """Take URLs over a domain's budget."""
         self._domains.hold(name, records)
         self._core.queued += len(records)
 
     def domain(self, name: str, value: list[Any]) -> None:
-        """A domain's record, after its URLs."""
+        """Take a domain's record, after its URLs."""
         self._domains.merge(name, value)
 
     def strays(self) -> list[str]:
@@ -286,31 +294,32 @@ class HostHandover:
 
 
 def _url_pieces(name: str, records: list[Host], now: float) -> list[Piece]:
-    """Return the next pieces with URLs of a host and its origins.
+    """Remove and return the next pieces with URLs of a host and its origins, whose `records` these are.
 
     URLs that wait for a time of their own come first.
     """
-    waiting = next((one.later for one in records if one.later), None)
-    if waiting:
-        due = [heappop(waiting) for _ in range(min(len(waiting), PIECES))]
-        return [["later", name, pack_later(due, now)]]
+    retries = next((one.later for one in records if one.later), None)
+    if retries:
+        first_retries = [heappop(retries) for _ in range(min(len(retries), PIECES))]
+        return [["later", name, pack_later(first_retries, now)]]
     pieces: list[Piece] = []
     for _ in range(PIECES):
-        urls = next(filter(None, map(_some, records)), None)
+        urls = next(filter(None, map(_next_urls, records)), None)
         if not urls:
             break
         pieces.append(["urls", name, urls])
     return pieces
 
 
-def _some(host: Host) -> list[Packed]:
-    """Return the host's next URLs, by priority."""
+def _next_urls(host: Host) -> list[Packed]:
+    """Remove and return the host's next URLs, by priority: as many as make a piece."""
     records: list[Packed] = []
     size = 0
     while size < PIECE:
         ranked = host.ranked
         if ranked is None or not ranked.queues:
             record = host.queue.pop()
+        # Queues of a priority above 0 go before `host.queue`, all others after it.
         elif ranked.before() or not host.queue.count:
             record = ranked.pop()
         else:
