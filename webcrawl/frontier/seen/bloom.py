@@ -46,14 +46,15 @@ class KeyLog:
             if first != self.end:
                 raise DamagedFile(db.path, 0, f"table meta, {KEY_ROWS}{self.end}: missing")
             self.end += count
-        self._rows = deque(first for first, _ in rows)
+        self._rows = deque(first for first, _ in rows)  # the first key number of each finished row
         self._keys = array("Q")  # the unfinished row
-        self._saved = 0
+        self._saved = 0  # keys of that row that are written
 
     def __len__(self) -> int:
         return self.end - self.begin
 
     def append(self, keys: array[int]) -> None:
+        """Add keys; a row that is full by them is finished."""
         self._keys.extend(keys)
         self.end += len(keys)
         if len(self._keys) >= ROW:
@@ -108,6 +109,7 @@ class Journal:
         self.state.new += len(keys)
 
     def take(self, limit: int) -> list[bytes]:
+        """Return the next records: each one is new, as the filter has decided before."""
         begin = self._waiting.begin
         end = min(self._waiting.begin + limit, self._waiting.end)
         return self._waiting.take(np.arange(begin, end), end)
@@ -156,7 +158,7 @@ class BloomSeen:
         self._state = self._journal.state
         self._log = self._journal.keys
         self._names = Names(db.folder, db.disk, "bloom")
-        self._file = self._named()
+        self._file = self._named()  # the bits as of some earlier checkpoint; None: none yet
         if self._file is None:
             self._bloom = BloomFilter(_capacity(memory), ERROR_RATE)
         else:
@@ -176,6 +178,7 @@ class BloomSeen:
         return f"<BloomSeen keys={self._state.new}/{self._bloom.capacity} pending={self.pending}>"
 
     def _named(self) -> Path | None:
+        """Return the file of bits that the last checkpoint names, or None."""
         name = self._db.get(BLOOM_FILE)
         return self._names.path(name.decode()) if name is not None else None
 
@@ -237,7 +240,10 @@ class BloomSeen:
     # -- the checkpoint
 
     def _advance(self) -> None:
-        """Names a file that was completed; starts writing another when the log has grown long."""
+        """Name a file that was completed; start writing another when the log has grown long.
+
+        Raise StoreError if writing has failed.
+        """
         if self._writing is not None and self._worker.done(self._writing):
             try:
                 path = self._writing.result()
@@ -273,4 +279,5 @@ class BloomSeen:
 
 
 def _capacity(memory: int) -> int:
+    """Return how many keys a filter of so many bytes holds at ERROR_RATE."""
     return max(1, int(memory * 8 * math.log(2) ** 2 / -math.log(ERROR_RATE)))

@@ -31,8 +31,8 @@ from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-# Known records that one `take` passes over, or twice as many: four rows, which may be cold on a
-# busy disk.
+# Known records that one `take` passes over, or up to twice as many: four rows of U, which may have to
+# be read from a busy disk.
 PASSED = PIECE
 
 
@@ -63,7 +63,12 @@ class Fuse:
 
 
 class DiskSeen:
-    """The eliminator. Not thread-safe; the threads that it starts never touch the database."""
+    """The duplicate URL eliminator, with the names of Mercator's paper for its parts.
+
+    T has the keys that wait for a merge, U the records of these keys, F the keys of all URLs found
+    so far. A *verdict* says of a record in U whether it is new. Not thread-safe; the threads that it
+    starts never touch the database.
+    """
 
     def __init__(
         self,
@@ -82,10 +87,10 @@ class DiskSeen:
         self._u = WaitingRecords(db, self._state.begin, self._state.end, self._sizes.row)
         self._verdicts = Verdicts(db, self._state.begin, self._state.judged)
         self._f = KnownKeys(db, fresh_limit=self._sizes.fresh, growth=self._sizes.growth)
-        self._frozen: Frozen | None = None
+        self._frozen: Frozen | None = None  # T', the keys that a merge under way merges
         self._merging: Future[Swept] | None = None
-        self._stop = Event()
-        self._enough = 0
+        self._stop = Event()  # set by `close`, for the thread that merges
+        self._enough = 0  # keys in T from which on a merge begins
         self._fuse = Fuse(db.folder)
         with contextlib.ExitStack() as opened:
             opened.callback(self._f.close)
@@ -107,6 +112,7 @@ class DiskSeen:
     # -- the caller's side
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> int:
+        """Add what the cache does not know to T and U; begin a merge if T is large enough."""
         self._advance()
         batch, missed = unseen_lately(self._cache, self._state, keys, records)
         with self._fuse:
@@ -124,16 +130,18 @@ class DiskSeen:
             begin = self._u.begin
             end = self._verdicts.end
             while len(taken) < limit:
+                # Taken records do not count as passed over.
                 last = min(end, begin + len(taken) + PASSED)
                 if self._u.begin >= last:
                     break
                 taken += self._u.take(*self._verdicts.next(self._u.begin, limit - len(taken)))
-        # So many records in a row were known. The caller comes again for the rest.
+        # If PASSED records in a row were known, the caller is told to come again for the rest.
         if not taken and self._u.begin < self._verdicts.end:
             self._tell_ready()
         return taken
 
     def merge(self) -> None:
+        """Decide on the keys in T: at once if they are few and F is in memory, else in a thread."""
         self._advance()
         if self._merging is not None or not self._t.count:
             return
@@ -170,8 +178,9 @@ class DiskSeen:
     # -- merging
 
     def _grow(self) -> None:
-        """Let T grow with F, so that the cost of reading F per key of T stays constant
-        (docs/seen-store.md).
+        """Set the size of T from which on it is merged, in proportion to F.
+
+        So the cost of reading F per key of T stays constant (docs/seen-store.md).
         """
         sizes = self._sizes
         least = min(sizes.least, sizes.chunk)
@@ -180,6 +189,7 @@ class DiskSeen:
         self._t.size = min(sizes.chunk, self._enough)
 
     def _sweep(self) -> Sweep:
+        """Freeze T, and return its merge with F, ready to run."""
         self._frozen = self._t.freeze()
         return self._f.sweep(self._frozen, self._sizes.budget, self._stop)
 
@@ -215,6 +225,7 @@ class DiskSeen:
                 )
 
     def _adopt(self, swept: Swept) -> None:
+        """Take over the result of a merge: F, the size of T, the verdicts, and the counts."""
         self._frozen = None
         self._f.adopt(swept)
         self._grow()

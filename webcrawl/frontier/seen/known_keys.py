@@ -57,7 +57,7 @@ class Rows(Protocol):
         """Return the rows with low <= key <= high."""
 
     def within(self, low: int, high: int) -> int:
-        """Return the least number of these."""
+        """Return a number of these rows that there are at least."""
 
 
 class SortedChunk:
@@ -67,9 +67,10 @@ class SortedChunk:
     """
 
     def __init__(self, keys: Keys, first: int) -> None:
+        """`first`: the ordinal of the chunk's first key."""
         self._keys = keys
         self._first = first
-        self._order: Keys | None = None
+        self._order: Keys | None = None  # the positions of the keys, by key
 
     @property
     def order(self) -> Keys:
@@ -78,9 +79,9 @@ class SortedChunk:
         return self._order
 
     def rows(self, first: int, last: int) -> Keys:
-        """Rows by their position in sorted order."""
-        where = self.order[first:last]
-        return np.stack((self._keys[where], where + np.uint64(self._first)))
+        """Return the rows (key, ordinal) from `first` to `last` (exclusive) in sorted order."""
+        positions = self.order[first:last]
+        return np.stack((self._keys[positions], positions + np.uint64(self._first)))
 
     def between(self, low: int, high: int) -> Keys:
         return self.rows(*self._bounds(low, high))
@@ -90,6 +91,7 @@ class SortedChunk:
         return last - first
 
     def _bounds(self, low: int, high: int) -> tuple[int, int]:
+        """Return where the keys from `low` to `high` begin and end in sorted order."""
         keys = self._keys
         places = self.order
         if low == 0 and high == HIGHEST:
@@ -130,13 +132,13 @@ class Buffer:
     """T while it fills; `size` is the number of keys of the next chunk."""
 
     def __init__(self, names: Names, disk: Disk) -> None:
-        self.count = 0
+        self.count = 0  # keys, in memory and in scratch files
         self.size = 1
         self._names = names
         self._disk = disk
         self._chunk: Keys = NO_KEYS
-        self._filled = 0
-        self._spills: list[Future[Run]] = []
+        self._filled = 0  # keys of the chunk; the rest of it is not used yet
+        self._spills: list[Future[Run]] = []  # of full chunks; the last one may still run
         self._worker = Worker()
         # No checkpoint names a spill: after a kill T is made anew from the records that wait.
         names.clean(())
@@ -198,6 +200,7 @@ class Buffer:
 
 
 def _close(spills: list[Future[Run]]) -> None:
+    """Close the scratch files of spills that have succeeded, and forget all spills."""
     while spills:
         spill = spills.pop()
         # Without an end, its thread has died.
@@ -207,7 +210,10 @@ def _close(spills: list[Future[Run]]) -> None:
 
 
 def _spill(chunk: SortedChunk, count: int, new_path: Callable[[], Path], disk: Disk) -> Run:
-    """Write the first `count` keys of a chunk to a sorted run and return it. Runs in a thread."""
+    """Write a chunk's first `count` keys, in their order, to a run and return it. Runs in a thread.
+
+    After an error the file is removed.
+    """
     writer = RunWriter(disk, new_path(), 2)
     try:
         # A key that two writes have is dropped by `firsts`, in the merge.
@@ -224,11 +230,11 @@ def _spill(chunk: SortedChunk, count: int, new_path: Callable[[], Path], disk: D
 class Swept:
     """The result of merging one T'."""
 
-    count: int
+    count: int  # records that were decided
     bits: Bits  # by ordinal: set if the record is new
-    new: int
-    fresh: Keys
-    change: MergeResult
+    new: int  # of these records
+    fresh: Keys  # the part of F that is in memory from now on
+    change: MergeResult  # to the files of F
     seconds: float
 
 
@@ -245,17 +251,17 @@ class Sweep:
     replaced: list[Run]  # runs that go into the result too
     kept: list[Run]  # runs that are only searched
     create: Callable[[], RunWriter] | None  # None: the result stays in memory
-    budget: int
-    stop: Event
+    budget: int  # rows that are in memory at once
+    stop: Event  # set if the crawl is closed
 
     def run(self) -> Swept:
         """Merge T' with F; return the result, a file or in memory. Raise Cancelled if stopped."""
         started = time.monotonic()
         frozen = self.frozen
-        bits: Bits = np.zeros((frozen.count + 7) >> 3, np.uint8)
+        bits: Bits = np.zeros((frozen.count + 7) >> 3, np.uint8)  # one for each record
         parts = frozen.parts()
         # A small result stays in memory: otherwise each of a small crawl's many early merges would
-        # write a file
+        # write a file.
         writer = self.create() if self.create is not None else None
         pieces: list[Keys] = []
         put = pieces.append if writer is None else writer.append
@@ -293,17 +299,19 @@ class Sweep:
         if self.stop.is_set():
             raise Cancelled
         rows = firsts([part.between(low, high) for part in parts])
-        below = [
+        # the keys of F that go into the result with the new ones
+        rewritten = [
             between(self.fresh[None], low, high)[0],
             *(run.between(low, high)[0] for run in self.replaced),
         ]
-        new = rows[:, self._unknown(rows[0], below)]
-        put(merged([*below, new[0]]))
+        new = rows[:, self._unknown(rows[0], rewritten)]
+        put(merged([*rewritten, new[0]]))
         return new
 
-    def _unknown(self, keys: Keys, below: Sequence[Keys]) -> Mask:
+    def _unknown(self, keys: Keys, rewritten: Sequence[Keys]) -> Mask:
+        """Return which of these keys are not in F: neither in `kept` runs nor in `rewritten`."""
         unknown = ~contained_in_runs(self.kept, keys)
-        for known in below:
+        for known in rewritten:
             left = np.flatnonzero(unknown)
             unknown[left] = ~contained(keys[left], known)
         return unknown
@@ -318,6 +326,8 @@ class KnownKeys:
     def __init__(self, db: CrawlDB, *, fresh_limit: int, growth: float) -> None:
         self._db = db
         self._limit = fresh_limit
+        # The keys that no run has, and these as of the last checkpoint: an array is only replaced,
+        # so another one has other keys.
         self._fresh = self._saved = _stored(db)
         self._runs = RunSet(db, "url", 1, growth)
 
@@ -369,7 +379,9 @@ class KnownKeys:
 
 
 def _stored(db: CrawlDB) -> Keys:
+    """Return the keys of F in memory as of the last checkpoint. Raise DamagedFile if out of order."""
     value = db.get(NAME) or b""
+    # A part of a key at the end is cut here, and reported below.
     keys = np.frombuffer(value[: len(value) & ~7], "<u8").astype(np.uint64) if value else NO_KEYS
     if len(value) % 8 or bool((keys[1:] <= keys[:-1]).any()):
         raise DamagedFile(db.path, 0, f"table meta, {NAME}: the keys are not in ascending order")

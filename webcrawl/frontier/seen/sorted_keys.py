@@ -46,31 +46,30 @@ def ranges(rows: int, budget: int) -> Iterator[tuple[int, int]]:
 
 
 def even(rows: int, budget: int, within: Callable[[int, int], int]) -> Iterator[tuple[int, int]]:
-    """Ranges for any keys: a range that has far more rows is halved.
+    """Split the key space into ranges of about `budget` rows, whatever the keys, in their order.
 
-    In a hive keys crowd in the ranges of slots.
-
-    `within` says how many rows a range has at least.
+    A range that has far more rows is halved, as in a hive keys crowd in the ranges of slots.
+    `within` returns how many rows a range has at least.
     """
     for first, last in ranges(rows, budget):
-        left = [(first, last)]
-        while left:
-            low, high = left.pop()
+        ranges_left = [(first, last)]  # the lowest one is at the end
+        while ranges_left:
+            low, high = ranges_left.pop()
             if low == high or within(low, high) <= 2 * budget:
                 yield low, high
                 continue
             middle = (low + high) // 2
-            left += [(middle + 1, high), (low, middle)]
+            ranges_left += [(middle + 1, high), (low, middle)]
 
 
 def order(keys: Keys) -> Keys:
-    """Return a stable argsort in half the time.
+    """Return the positions of the keys by key, as a stable argsort does, in half its time.
 
     Sorts integers made of each key's high bits and its position. Keys that differ only in the few
     low bits lost this way may come out of order; if so, the nearly sorted result is sorted again.
     """
-    bits = np.uint64(max(0, len(keys) - 1).bit_length())
-    low = (np.uint64(1) << bits) - np.uint64(1)
+    bits = np.uint64(max(0, len(keys) - 1).bit_length())  # as many as a position takes
+    low = (np.uint64(1) << bits) - np.uint64(1)  # the mask of these bits
     places: Keys = np.arange(len(keys), dtype=np.uint64)
     # avoids temporary arrays of full size
     blocks = [slice(at, at + BLOCK) for at in range(0, len(keys), BLOCK)]
@@ -79,12 +78,14 @@ def order(keys: Keys) -> Keys:
     # One integer for key and place takes 61 ns per key, and an argsort 100.
     places.sort()
     places &= low
+    # Each block with the first key of the next one.
     if any(_falls(keys[places[block.start : block.stop + 1]]) for block in blocks):
         places = places[np.argsort(keys[places], kind="stable")]
     return places
 
 
 def _falls(keys: Keys) -> bool:
+    """Return whether one of the keys is below the one before it."""
     return bool((keys[1:] < keys[:-1]).any())
 
 
@@ -117,12 +118,13 @@ def merged(pieces: Sequence[Keys]) -> Keys:
 
 
 def packed(keys: array[int]) -> bytes:
-    """Keys as they are stored in the database: little-endian."""
+    """Return keys as they are stored in the database: little-endian."""
     return np.frombuffer(keys, np.uint64).astype("<u8").tobytes()
 
 
 def mark(bits: Bits, ordinals: Keys) -> None:
-    """Set these bits."""
+    """Set the bits with these numbers; bit 0 is the lowest of the first byte."""
+    # Not `|=`: of several bits in one byte that would set only the last.
     np.bitwise_or.at(
         bits,
         (ordinals >> np.uint64(3)).view(np.int64),
@@ -131,7 +133,7 @@ def mark(bits: Bits, ordinals: Keys) -> None:
 
 
 def marked(bits: Bits, first: int, last: int) -> Mask:
-    """Return the bits `first` to `last` (exclusive)."""
+    """Return the bits `first` to `last` (exclusive), as `mark` has set them."""
     part = np.unpackbits(bits[first >> 3 : (last + 7) >> 3], bitorder="little")
     return part[first & 7 :][: last - first].view(np.bool_)
 
@@ -244,7 +246,11 @@ class SeenFiles:
 
 
 def opened(state: Path) -> tuple[Snapshot, SeenFiles]:
-    """Return a checkpoint and its files; what is missing on the last try is reported missing."""
+    """Return a checkpoint and its files, which the caller closes.
+
+    If files cannot be opened, the checkpoint is read anew, TRIES times in all; what is missing on the
+    last try is in the files' `damages`.
+    """
     for left in reversed(range(TRIES)):
         snapshot = Snapshot(state)
         files = SeenFiles(snapshot)
@@ -380,9 +386,9 @@ def _close(runs: list[Run]) -> None:
 
 
 def contained_in_runs(runs: Sequence[Run], keys: Keys) -> Mask:
-    """Return the ascending keys among these that are in one of the runs.
+    """Return for each of these ascending keys whether one of the runs has it.
 
-    The largest run is first, so fewest keys are left.
+    Give the largest run first, so that the fewest keys are left for the others.
     """
     found = np.zeros(len(keys), np.bool_)
     # Keys that one run has are not looked for in the next ones.

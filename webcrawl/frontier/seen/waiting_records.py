@@ -35,17 +35,19 @@ ROW = 8192  # records per row: half a megabyte of 70-byte URLs, compressed in 1 
 
 @dataclass(slots=True)
 class _Row:
-    first: int
-    data: bytes
+    """A row of U that was read from disk."""
+
+    first: int  # the ordinal of its first record
+    data: bytes  # the lengths of the records, and the records
     ends: npt.NDArray[np.int64]  # where the first record begins in data, then where each one ends
 
     def records(self, ordinals: npt.NDArray[np.int64]) -> list[bytes]:
-        at = ordinals - self.first
+        """Return the records with these ordinals, which must be in this row."""
+        positions = ordinals - self.first
         data = self.data
-        return [
-            data[a:b]
-            for a, b in zip(self.ends[at].tolist(), self.ends[at + 1].tolist(), strict=True)
-        ]
+        begins = self.ends[positions].tolist()
+        ends = self.ends[positions + 1].tolist()
+        return [data[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
 
 class WaitingRecords:
@@ -55,9 +57,11 @@ class WaitingRecords:
         self.begin = begin
         self.end = end
         self._db = db
-        self._size = row
+        self._size = row  # records of a full row
+        # the first and last (exclusive) ordinal of each finished row on disk
         self._rows = self._stored(begin, end)
-        self._keys = array("Q")  # the unfinished row
+        # the unfinished row
+        self._keys = array("Q")
         self._records: list[bytes] = []
         # what is written of it: first ordinal, number of records
         self._saved: tuple[int, int] | None = None
@@ -68,7 +72,10 @@ class WaitingRecords:
         return self.end - self.begin
 
     def _stored(self, begin: int, end: int) -> deque[tuple[int, int]]:
-        """First and last (exclusive) ordinal of each row on disk."""
+        """Return the first and last (exclusive) ordinal of each row on disk.
+
+        Raise DamagedFile unless they have all records from `begin` to `end`.
+        """
         rows: deque[tuple[int, int]] = deque()
         for first, size in self._db.query("SELECT seq, length(keys) FROM waiting ORDER BY seq"):
             continues = not rows or first == rows[-1][1]
@@ -87,6 +94,7 @@ class WaitingRecords:
     # -- in
 
     def append(self, keys: array[int], records: Sequence[bytes]) -> None:
+        """Add records with their keys; write each row that is full by them."""
         self._keys.extend(keys)
         self._records.extend(records)
         self.end += len(records)
@@ -121,6 +129,7 @@ class WaitingRecords:
         del self._keys[:count], self._records[:count]
 
     def _forget(self) -> None:
+        """Remove what is written of the unfinished row."""
         if self._saved is not None:
             self._db.execute("DELETE FROM waiting WHERE seq = ?", (self._saved[0],))
             self._saved = None
@@ -139,15 +148,16 @@ class WaitingRecords:
         taken: list[bytes] = []
         while self._rows and self.begin < end:
             first, last = self._rows[0]
-            here = int(np.searchsorted(ordinals, last))
-            if here:
-                taken += self._row(first, last - first).records(ordinals[:here])
-                ordinals = ordinals[here:]
+            count = int(np.searchsorted(ordinals, last))  # of the ordinals, those in this row
+            if count:
+                taken += self._row(first, last - first).records(ordinals[:count])
+                ordinals = ordinals[count:]
             self.begin = min(end, last)
             # The row goes with the next checkpoint, whose queues have its records.
             if self.begin == last:
                 self._rows.popleft()
                 self._db.execute("DELETE FROM waiting WHERE seq = ?", (first,))
+        # The rest is of the unfinished row.
         if self.begin < end:
             tail = self._tail
             records = self._records
@@ -171,9 +181,8 @@ class WaitingRecords:
             lengths = np.frombuffer(data, "<u4", count)
         except ValueError as error:
             raise self._damaged(first, str(error)) from error
-        ends = (
-            np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))) + 4 * count
-        )
+        begin = 4 * count  # of the records, behind their lengths
+        ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))) + begin
         if ends[-1] != len(data):
             raise self._damaged(first, f"has {len(data)} bytes instead of {ends[-1]}")
         return _Row(first, data, ends)
@@ -212,10 +221,12 @@ COUNT = struct.Struct("<Q")
 
 @dataclass(slots=True)
 class _Piece:
-    first: int
+    """The verdicts on some records in a row."""
+
+    first: int  # the ordinal of the first one
     count: int
-    bits: Bits
-    saved: bool = False
+    bits: Bits  # one for each record, set if it is new
+    saved: bool = False  # it has a row in the table meta
 
     @property
     def end(self) -> int:
@@ -244,9 +255,9 @@ def _stored_piece(name: str, value: bytes) -> _Piece:
 
 
 class Verdicts:
-    """The verdicts of past merges on records `begin` to `end`.
+    """The verdicts of past merges on records `begin` to `end`, until these are taken.
 
-    `left` is the number of new ones not yet taken.
+    `left` is the number of new records that are not yet taken.
     """
 
     def __init__(self, db: CrawlDB, begin: int, end: int) -> None:
@@ -292,10 +303,10 @@ class Verdicts:
         self.left += new
 
     def next(self, begin: int, limit: int) -> tuple[npt.NDArray[np.int64], int]:
-        """At most `limit` new records from `begin` on, and the ordinal up to which records are then
-        dealt with.
+        """Return the ordinals of at most `limit` new records, all from the first piece.
 
-        The returned records count as taken.
+        Return also the ordinal up to which records are then dealt with. The new ones count as taken,
+        and a piece with no more of them is removed. `begin`: the first record that is not taken.
         """
         piece = self._pieces[0]
         found = piece.ordinals(begin) if self._found is None else self._found
