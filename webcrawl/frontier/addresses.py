@@ -13,16 +13,12 @@ SWEEP = 4096  # addresses kept before unneeded ones are removed
 
 @dataclass(slots=True)
 class Address:
-    """`in_use`: a request to one of its hosts is in flight.
+    """An IP address that hosts share: who uses it, when it may be contacted, and who waits for it."""
 
-    When it ends, the first host of `waiting` is woken.
-
-    `lent`: an inline download asks one of its hosts.
-    """
-
-    ready_at: float = 0.0
+    ready_at: float = 0.0  # no request before this time
+    # a request to one of its hosts is in flight; when it ends, the first host of `waiting` is woken
     in_use: bool = False
-    lent: bool = False
+    lent: bool = False  # an inline download asks one of its hosts
     waiting: deque[Host] = field(default_factory=deque)
 
 
@@ -33,7 +29,7 @@ class Addresses:
         self._addresses: dict[str, Address] = {}
         # host name -> the address it holds; DNS may have changed since
         self._held: dict[str, str] = {}
-        self._sweep_at = SWEEP
+        self._sweep_at = SWEEP  # addresses beyond which unneeded ones are removed
 
     def __len__(self) -> int:
         return len(self._addresses)
@@ -48,7 +44,7 @@ class Addresses:
     def hold(self, host: Host, now: float) -> float | None:
         """Reserve the host's address and return None; else return the time to try again.
 
-        Infinity: the host will be woken.
+        Infinity: the address is in use. `release` or `take_back` returns the host to be woken.
         """
         address = self._addresses.setdefault(host.ip, Address())
         if address.in_use or address.lent:
@@ -77,10 +73,10 @@ class Addresses:
         return address.waiting.popleft() if may_be_asked else None
 
     def dismiss(self, leaves: Callable[[str], bool]) -> list[Host]:
-        """These hosts do not wait for their addresses any more. Return hosts to wake.
+        """Let the hosts whose names `leaves` accepts wait for their addresses no more.
 
-        One of those that leave may have been woken for an address that is free now: then the next
-        one is.
+        Return hosts to wake: one of those that leave may have been woken for an address that is
+        free now, so the next one is.
         """
         woken = []
         for address in self._addresses.values():

@@ -41,8 +41,9 @@ UNLIMITED = float("inf")
 class Budgets:
     """Lets URLs into the back-end while their domain has pages left; otherwise holds them.
 
-    `pop` returns held URLs whose domain may go on. URLs of folded families are held in a record of
-    their own, with the domain's name and FAMILIES as its name.
+    `pop` returns held URLs whose domain may go on. A *look* tries all domains with held URLs, when
+    nothing else is left to do. A folded family (families/) brings nothing new: its URLs are held in
+    a record of their own, with the domain's name and FAMILIES as its name.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Budgets:
         self._policy = policy
         self._requisites = requisites
         self.reputation = reputation
+        # by domain: a policy of its own, or None; None for the whole: no domain has one
         self._overrides: Mapping[str, Allowance | None] | None = None
         self.is_limited = policy.lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
         self.families = families
@@ -69,8 +71,9 @@ class Budgets:
         self._ready: list[tuple[int, int, str]] = []
         self.listed: set[str] = set()  # domains of which URLs may go on
         self._turns = count()
-        self.has_moved = True  # a page was let in since the last round began
-        self._look_steps: Iterator[None] | None = None
+        # something has changed since the last look began, by which held URLs may go on
+        self.has_moved = True
+        self._look_steps: Iterator[None] | None = None  # of the look that has begun
         # domains at work, whose folded URLs the last look left where they are
         self.postponed: set[str] = set()
         self.idle: list[str] = []  # of these, domains that no longer have anything else
@@ -265,7 +268,10 @@ class Budgets:
         self.table.hold(self.get(name + FAMILIES), record)
 
     def unfold(self, name: str, most: int) -> None:
-        """Let so many of the domain's folded URLs go on: their record's debt is the number left."""
+        """Let `most` of the domain's folded URLs go on.
+
+        In a record of folded URLs `debt` is the number that may still go on.
+        """
         domain = self.get(name + FAMILIES)
         if domain.queue is not None:
             domain.debt = min(most, domain.queue.count)
@@ -318,7 +324,7 @@ class Budgets:
             self.has_moved = False
             self.postponed.clear()
             self._look_steps = self._look_at_all(domains_at_work())
-        # `self` stands for the end of the steps, which are None each.
+        # `next` returns `self` at the end of the steps, which are None each.
         if self._look_steps is not None and next(self._look_steps, self) is self:
             self._look_steps = None
         return bool(self.listed)
@@ -383,6 +389,7 @@ class Budgets:
                 self._try_folded(name)
 
     def _rate_and_note(self, domain: Domain) -> None:
+        """Rate a domain anew, and list it if it may go on."""
         self.rate(domain)
         self._list_if_it_may_go_on(domain)
 

@@ -31,7 +31,10 @@ FAMILIES = "/families"
 
 @dataclass(slots=True, eq=False)
 class Domain:
-    """Its pages, and the URLs for which it has none left."""
+    """A registered domain: its pages, and the URLs for which it has none left.
+
+    The folded URLs of a domain have a record of this kind, too, with FAMILIES behind the name.
+    """
 
     name: str
     rank: int = 0  # other domains that link to it, when it was looked at last
@@ -69,17 +72,19 @@ class DomainTable:
     def __init__(self, db: CrawlDB, pool: Pool, room: int) -> None:
         self._db = db
         self._pool = pool
-        self._room = max(room, LEAST)
-        self._cached: OrderedDict[str, Domain] = OrderedDict()
-        self._dirty: dict[str, Domain] = {}
+        self._room = max(room, LEAST)  # objects
+        self._cached: OrderedDict[str, Domain] = OrderedDict()  # the one used longest ago first
+        self._dirty: dict[str, Domain] = {}  # those of them that have changed
+        # A queue that is spilled has another saved form, so its domain's row is old.
         pool.on_spill = self.touch
+        # URLs over budget, and folded ones
         self.over = self._count(folded=False)
         self.folded = self._count(folded=True)
 
     def get(self, name: str) -> Domain:
         """Return the domain's record; `most` is 0 if it has just become an object.
 
-        Valid until the next call.
+        It is valid until the next call, which may write it and let it go.
         """
         found = self._cached.get(name)
         if found is not None:
@@ -92,7 +97,7 @@ class DomainTable:
         return domain
 
     def rate_again(self) -> None:
-        """Have the budgets of domains computed anew.
+        """Have the allowances of all domains computed anew, by `most` = 0.
 
         Those of domains that are no objects are computed anew anyway.
         """
@@ -111,6 +116,7 @@ class DomainTable:
         return self.folded if domain.name.endswith(FAMILIES) else self.over
 
     def _unpack(self, row: tuple[str, int, int, bytes, int]) -> Domain:
+        """Return the domain of a row. Raise DamagedFile if the row is damaged."""
         try:
             name, rank, waiting, seed, used, debt, old, queue = read(row)
         except ValueError as error:
@@ -136,7 +142,7 @@ class DomainTable:
         self.touch(domain)
 
     def release(self, domain: Domain) -> bytes | None:
-        """Return the first URL of the domain's queue."""
+        """Remove and return the first URL of the domain's queue, or None."""
         queue = domain.queue
         if queue is None:
             return None
@@ -151,7 +157,7 @@ class DomainTable:
         return record
 
     def names(self, after: str, most: int) -> list[str]:
-        """Return the next names behind this one; of domains that were written."""
+        """Return at most so many names of written records, the next ones after `after` by name."""
         return [name for (name,) in self._db.query(NAMES, (after, most))]
 
     def forget(self, domain: Domain) -> None:
@@ -167,6 +173,7 @@ class DomainTable:
             self._dirty[domain.name] = domain
 
     def _let_go(self) -> None:
+        """Write the objects used longest ago, if they have changed, and forget them."""
         oldest = [self._cached.popitem(last=False)[1] for _ in range(min(BATCH, self._room // 2))]
         # A row names the blocks of its domain's queue, so it is written before the queue leaves
         # memory.
@@ -184,7 +191,10 @@ class DomainTable:
         self._db.executemany(STORE, rows)
 
     def next(self, place: Place, most: int) -> list[Place]:
-        """Return the next domains with URLs that wait, by falling rank; all must be written."""
+        """Return at most so many domains with URLs that wait, after `place`: by falling rank, then name.
+
+        Records that are not written are not found.
+        """
         return [(rank, name) for name, rank in self._db.query(NEXT, (place[0], *place, most))]
 
     def prepare(self) -> Iterator[None]:
@@ -200,6 +210,7 @@ class DomainTable:
 
 
 def _row(domain: Domain) -> tuple[str, int, int, bytes, int]:
+    """Return the row of a domain, with its checksum."""
     queue = domain.queue
     data = pack(
         (domain.seed, domain.used, domain.debt, domain.old, None if queue is None else queue.save())

@@ -31,7 +31,10 @@ from webcrawl.store.jobdir.host_row import FailedRow, Health, HostState, given_u
 # A paused host is a host set aside. With a state of its own, each place that moves hosts would have
 # to know it, and older versions could not read the row.
 class Steering:
-    """A paused host is set aside and stays there, with its URLs and what is found of it meanwhile."""
+    """What an operator may command for single hosts: pause, resume, retry, drop, own terms.
+
+    A paused host is set aside and stays there, with its URLs and what is found of it meanwhile.
+    """
 
     def __init__(self, core: Core, states: HostStates) -> None:
         self._core = core
@@ -40,7 +43,7 @@ class Steering:
         self._back = core.back
         self._book = core.book
         self._aside = core.aside
-        self.held = core.aside.held
+        self.held = core.aside.held  # names of paused hosts
 
     def set_host_terms(self, terms: Mapping[str, HostTerms | None] | None) -> None:
         """Let other waits and limits hold for some hosts than for all.
@@ -53,18 +56,18 @@ class Steering:
     # -- paused hosts
 
     def hold(self, names: Iterable[str], now: float) -> None:
-        """These are not asked any more; a request that is under way ends as ever."""
+        """Pause these hosts: they are not asked any more. A request under way ends as ever."""
         self.held.update(names)
         for name in names:
             host = self._back.active.get(name)
             if host is None or host.given is not None or host.retired:
-                # it gets there when it is about to become active, or when its request ends
+                # It is set aside when it is about to become active, or when its request ends.
                 continue
             self._core.dismiss(name.__eq__)
             self._states.pause(host, now)
 
     def let_go(self, name: str, now: float) -> None:
-        """The host is asked again."""
+        """Resume a paused host, which then waits for its turn like any other."""
         self.held.discard(name)
         host, active = self._core.open(name)
         if active or host.state is not HostState.ASIDE or self._core.is_foreign(name):
@@ -76,12 +79,10 @@ class Steering:
     # -- a host that fails
 
     def retry(self, name: str, now: float) -> float:
-        """End all waits but those that politeness demands, and return when the host is due.
+        """End all waits of a host but those that politeness demands; return when it is due.
 
-        It may be given up no more.
-
-        Its failures are not forgotten: if it fails once more, it waits as if this had not been
-        called.
+        A host that was given up is tried again. Its failures are not forgotten: if it fails once
+        more, it waits as if this had not been called.
         """
         host, active = self._core.open(name)
         # `failures` stays as it is: without it a dead host would be asked twelve more times.
@@ -96,9 +97,10 @@ class Steering:
             origin.ready_at = min(origin.ready_at, max(host.ready_at, now))
             _hurry(origin, now)
         self._hosts.touch(host)
+        # If a request is in flight and no other may be, its end schedules the host.
         can_be_asked = host.given is None or host.ticket
         if active and can_be_asked and not host.retired:
-            self._core.dismiss(name.__eq__)
+            self._core.dismiss(name.__eq__)  # it waits for its address no more
             self._back.schedule(host, host.due())
             if name in self.held:  # paused while its URLs ended
                 self.hold([name], now)
@@ -111,17 +113,19 @@ class Steering:
         failed = host.failed
         if failed is None:
             return due
+        # A host that has failed was asked last when it failed, or maybe right before the crawl was
+        # resumed.
         if host.failures:
             due = max(failed.at, self._core.resumed) + wait
+        # What the host itself has asked for (Retry-After) is kept to.
         return max(due, failed.at + self._book.retry_after(host))
 
     def drop(self, name: str, now: float) -> tuple[int, bool]:
         """Give the host up: its URLs end, some hundred per turn.
 
-        Return how many it has, and whether it waits for a place.
-
-        Those that surface later end too, until it is tried again: by `retry`, or for a link that is
-        found a day later.
+        URLs that surface later end too, until the host is tried again: by `retry`, or for a link
+        that is found a day later. Return how many URLs it has, and whether it waits for a place;
+        then they end when it has one.
         """
         host, active = self._core.open(name)
         urls = host.waiting()
@@ -144,9 +148,9 @@ class Steering:
     # -- where they are
 
     def _let_in(self, host: Host, now: float, *, active: bool) -> None:
-        """Make a host set aside active, though no place may be free.
+        """Make a host set aside active, even if no place is free. The caller no longer holds it.
 
-        One that waits for a place goes on waiting.
+        Any other host stays as it is. So does a host set aside that is paused, or of another crawl.
         """
         must_stay = self._core.is_foreign(host.name) or self._aside.keeps(host)
         if active or host.state is not HostState.ASIDE or must_stay:
@@ -199,7 +203,10 @@ class Frontier:
         self._remember(queues.told.until)
 
     def _remember(self, told: dict[str, float]) -> None:
-        """Hosts as of the last checkpoint, and what some of them have asked for since."""
+        """Take over the hosts that the last checkpoint left in the back-end.
+
+        `told`: by name, until when hosts have asked to be left alone since then (Retry-After).
+        """
         core = self.core
         hosts = self.core.hosts
         for host in hosts.active():
@@ -250,6 +257,7 @@ class Frontier:
         budgets.
         """
         core = self.core
+        # Of the URLs that are not set aside or over budgets, those of failing hosts are taken off.
         left = len(self) - core.aside.urls - self.over_budget
         for host in core.back.active.values():
             if not left:
@@ -330,7 +338,7 @@ class Frontier:
         demand = self.demand
         back.now = now
         rotation.begin()
-        begun = 0.0
+        begun = 0.0  # this thread's time at the first host without a link; 0: none so far
         for step in range(STEPS):
             entry = back.pop_due(now)
             if entry is None:
@@ -403,12 +411,10 @@ class Frontier:
         self._states.settle(host, now)
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
-        """Take back a link that was not requested, for a lack of ours.
+        """Take back a link that was not requested, for a lack of ours: it goes first again.
 
-        It goes first again, all else is as before.
-
-        `wait`: seconds for which the lack will last. The host may have been asked: it has its usual
-        wait then.
+        `wait`: seconds for which the lack will last. If there are any, the host waits for as long,
+        and for its usual wait at least, because it may have been asked.
         """
         host = self._selection.received(link)
         if wait:
@@ -421,7 +427,7 @@ class Frontier:
     def cut(self, link: Link, seconds: float, now: float) -> None:
         """Take back a link that was in flight for so long that others get its slot.
 
-        It goes first again, later.
+        It goes first again when its host, which waits for HOST_RETRY_WAIT at least, is due.
         """
         core = self.core
         host = self._selection.received(link)
@@ -433,6 +439,7 @@ class Frontier:
         self._return(host, link, "cut", now)
 
     def _return(self, host: Host, link: Link, why: str, now: float) -> None:
+        """Queue a link before all others of its host, and settle the host. `why`: the counter."""
         heappush(self.core.origins.record_for(host, link).later, (FIRST, link.pack()))
         self.core.origins.asked(host, link)
         self.domains.forget(link)

@@ -37,7 +37,10 @@ FEW, ROWS = 4, 256  # hosts that are named as reached, and rows that are read to
 
 
 class HostInspection:
-    """`facts` and `first` open one record, `in_memory` gives all that are objects."""
+    """Answers questions about hosts and what waits; changes nothing.
+
+    `facts` and `first` open one record, `in_memory` gives all that are objects.
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -169,11 +172,17 @@ class HostInspection:
         return None
 
     def waits(self, now: float) -> Waits:
-        """Return the hosts that are waited for. It takes as long as `ready` of the back-end."""
+        """Return the hosts that are waited for, counted by rule, and the next one to have its turn.
+
+        Of hosts set aside only the next one is looked at, if no active host is waited for. It takes
+        as long as `ready` of the back-end.
+        """
         found = Waits()
         first: Host | None = None
         first_due = float("inf")
         for host in self._back.active.values():
+            # Without a ticket it is in flight, or waits for its address. A retired host's URLs end
+            # without a request.
             if not host.ticket or host.retired:
                 continue
             due = host.due()
@@ -185,7 +194,7 @@ class HostInspection:
                 first_due = due
         if first is not None:
             record = _waited_for(first)
-            _name(found, first, record, self._rule(record, first_due))
+            _name_next(found, first, record, self._rule(record, first_due))
             found.seconds = max(first_due - now, 0.0)
             return found
         aside = self._aside.first()
@@ -201,12 +210,12 @@ class HostInspection:
             record = _waited_for(host)
             has_failed = host.failing() or host.wall is not None
             rule = self._rule(record, due) if has_failed else self._pause(record)[1]
-            _name(found, host, record, rule if rule in WHY else ASIDE)
+            _name_next(found, host, record, rule if rule in WHY else ASIDE)
 
     def _rule(self, host: Host, at: float) -> str:
-        """Return why a host is left alone until then.
+        """Return the rule by which a host is left alone until `at`, when its next URL is due.
 
-        It is the rule of its wait, or that only its failed URLs are left.
+        FAILURE also stands for a host of which only URLs are left that wait to be retried.
         """
         left_until, rule = host.left
         if left_until == host.ready_at == at:
@@ -274,7 +283,7 @@ def _waited_for(host: Host) -> Host:
     return host if retry_at <= first.due() else first
 
 
-def _name(found: Waits, host: Host, record: Host, rule: str) -> None:
+def _name_next(found: Waits, host: Host, record: Host, rule: str) -> None:
     """Name the host that is next; and its origin, if only that one has failed."""
     found.host = host.name
     found.rule = rule

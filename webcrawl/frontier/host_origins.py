@@ -20,8 +20,8 @@ from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.frontier.wait_words import ROBOTS
 from webcrawl.store.jobdir.host_row import FailedRow, given_up
 
-# Records of one host. Any page may link to all ports of a host: the origins beyond these have one
-# record together.
+# Origins of one host that have records of their own. Any page may link to all ports of a host, so the
+# origins beyond these have one record together.
 MAX_ORIGINS = 16
 # The key of that record.
 SHARED = -1
@@ -29,7 +29,7 @@ SHARED = -1
 MAX_LOOKED_AT = 8192
 # URLs of a host that has failed, by which the one of its origins that has is named
 MAX_SHOWN_FROM = 16
-# What says the same of all origins: a name, and that we ask too often
+# Statuses that are about all origins of a host: its name leads nowhere, or we ask too often
 OF_HOST = frozenset((Status.DNS_FAILED, Status.EXCLUDED, 429))
 
 
@@ -43,13 +43,14 @@ class Origins:
     # -- the record of a URL
 
     def own(self, host: Host, url: str) -> Host | None:
-        """Return the record of this URL's origin, or None if the host is booked as a whole for it."""
+        """Return the record of this URL's origin, or None if the URL is booked on its host."""
         return host.origins.get(origin_of(url)) if host.origins is not None else None
 
     def record_for(self, host: Host, link: Link) -> Host:
         """Return the record on which a link's end is booked: its origin's, or the host."""
         if host.origins is None:
             return host
+        # That which the link was handed out from; the origin may have got a record since.
         asked = (
             one
             for one in host.origins.values()
@@ -58,6 +59,7 @@ class Origins:
         found = next(asked, None) or self.own(host, link.url)
         if found is None:
             return host
+        # Booking looks at these, which only the host's record keeps up to date.
         found.times = host.times
         found.crawl_delay = host.crawl_delay
         found.pages = host.pages
@@ -113,9 +115,10 @@ class Origins:
         before: float,
         now: float,
     ) -> None:
-        """Do the same after an inline download, which was booked without its URL.
+        """Do as `set_apart_failed` after an inline download, which was booked without its URL.
 
-        `failed`: the host's failures before that.
+        `failed`: the host's failures before that. If they were of this origin alone, or there were
+        none, the new failure is this origin's alone, too.
         """
         new = host.failed
         key = origin_of(url)
@@ -129,7 +132,8 @@ class Origins:
     def set_apart_for(self, host: Host, url: str) -> bool:
         """Set another origin apart if the host has failed, or was given up, for that one alone.
 
-        Return whether that was done. It is asked for a URL whose turn has come.
+        Return whether that was done. `url`: a URL whose turn has come, and which need not wait for
+        the other origin then.
         """
         failed = host.failed
         if failed is None or not _is_anothers_fault(host, failed, url):
@@ -137,7 +141,7 @@ class Origins:
         # Of a host that is no object any more the status is not known: it may have been a 429,
         # which holds all its origins.
         may_be_of_host = failed.asked > 0 and not host.said
-        polite = host.ready_at
+        polite = host.ready_at  # when politeness allows the next request
         if not may_be_of_host:
             polite = min(polite, failed.at + self._book.wait(host))
         self._set_apart(host, url_at(host, failed.origin), polite, key=failed.origin)
@@ -149,7 +153,7 @@ class Origins:
         `url`: one of the origin's; if empty, `key` names the origin. The host is healthy then, and
         may be asked from `polite` on.
         """
-        # If none of its URLs is known, it has a name when one comes
+        # If none of its URLs is known, `hold` names the origin when one comes.
         one = self._record(host, url) if url else self._hosts.new_origin(host, key, "")
         if one.failed is None:  # else it is that of several origins, which wait together
             one.failures = host.failures
@@ -173,7 +177,7 @@ class Origins:
         self._hosts.touch(host)
 
     def _has_others(self, host: Host, url: str) -> bool:
-        """Return whether URLs of another origin than this URL's wait."""
+        """Return whether URLs of another origin than this URL's wait, as far as they are looked at."""
         key = origin_of(url)
         for other, one in (host.origins or {}).items():
             if other != key and one.waiting():
@@ -184,9 +188,9 @@ class Origins:
     # -- what waits there
 
     def hold(self, one: Host, record: Packed, now: float) -> None:
-        """Put a URL to those of its origin, which has a record.
+        """Queue a URL in the record of its origin (`one`).
 
-        If the origin was given up long ago, the URL is tried.
+        If the origin was given up more than a day ago, it gets another chance with the URL.
         """
         if one.retired:
             give_another_chance(one, now)
@@ -197,9 +201,9 @@ class Origins:
         self._hosts.queue_for(one, record).push(record)
 
     def wait(self, host: Host, url: str, record: Packed, until: float) -> None:
-        """Let this URL's origin wait, with the URL.
+        """Let this URL's origin wait until then, and queue the URL (`record`) there.
 
-        A failure of the host for this origin is the origin's now.
+        If the host has failed for this origin alone, the failure is moved to the origin.
         """
         failed = host.failed
         if host.failures and failed is not None:
@@ -237,11 +241,13 @@ class Origins:
         if host is None:
             raise ValueError(f"not a valid record of a host: {one.name}")
         again = self._book.book(one, link, outcome, now)
+        # Pages, and HOST_MAX_PAGES, are the host's.
         host.pages = one.pages
         if one.retired == Status.HOST_BUDGET:
             host.retired = host.retired or one.retired
             one.retired = 0
         polite = now + self._book.wait(host)
+        # A wait that a good answer asks for is kept to by all origins.
         if outcome.wait and not one.failures:
             polite = max(polite, one.ready_at)
         if host.lanes is not None:
@@ -251,9 +257,9 @@ class Origins:
         return again
 
     def asked(self, host: Host, link: Link) -> None:
-        """End the request of a host that may have such records.
+        """End the flight of a link in the record of its origin, if it has one.
 
-        Those of which nothing is left to remember are forgotten.
+        Origins of which nothing is left to remember are forgotten.
         """
         if host.origins is None:
             return
@@ -275,12 +281,14 @@ def turns(host: Host, now: float) -> list[Host]:
         if _is_due(one, host, now):
             has_failed = one.failures or one.retired
             (failing if has_failed else well).append(one)
+    # The host's own record and the well origins take turns in going first.
     if host.stay % 2:
         return [*failing, *well, host]
     return [*failing, host, *well]
 
 
 def _is_due(one: Host, host: Host, now: float) -> bool:
+    """Return whether an origin has a URL that may be asked for now, or ends."""
     if one.given is not None or not one.waiting():
         return False
     if one.retired or host.retired:  # its URLs end
@@ -289,16 +297,16 @@ def _is_due(one: Host, host: Host, now: float) -> bool:
 
 
 def url_at(host: Host, key: int) -> str:
-    """Return a URL of this origin that waits, or an empty text."""
+    """Return a URL that waits of the origin with this key, or an empty text."""
     waiting = [record for _, record in host.later] + host.queue.first(MAX_LOOKED_AT)
     return next((url for url in map(url_of, waiting) if origin_of(url) == key), "")
 
 
 def text_at(host: Host, key: int) -> str:
-    """Return scheme, host and port of this origin of a host; empty if it is not found.
+    """Return scheme, host and port of the origin with this key; empty if it is not found.
 
-    It is for those who watch the crawl, often, and perhaps a host with a million URLs: so only a
-    few are looked at, for a port that is not the usual one.
+    A key is a checksum, so likely origins are tried: those of the usual ports, then those of a few
+    URLs. No more, since whoever watches the crawl asks often, maybe of a host with a million URLs.
     """
     later = (record for _, record in islice(host.later, MAX_SHOWN_FROM))
     urls = (
@@ -315,14 +323,15 @@ def text_of(url: str) -> str:
 
 
 def _prefix(url: str) -> bytes:
-    """Return how the packed links of this URL's origin begin."""
+    """Return how the packed links of this URL's origin begin, as each begins with its URL."""
     return f"{text_of(url)}/".encode() if url else b""
 
 
 def _is_anothers_fault(host: Host, row: FailedRow, url: str) -> bool:
-    """Return whether the host has failed, or was given up, for another origin alone.
+    """Return whether the host has failed, or was given up, for another origin than the URL's alone.
 
-    Of a host that is waited for its name nothing can be asked.
+    `row`: the host's failures. A host whose name leads nowhere has not: without the name no origin
+    can be asked.
     """
     if not host.failures and not given_up(host):
         return False

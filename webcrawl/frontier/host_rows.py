@@ -37,8 +37,8 @@ class HostRows:
     def __init__(self, db: CrawlDB, room: int) -> None:
         self._db = db
         self._room = room  # bytes
-        self._size = 0
-        self._written: dict[str, Row] = {}
+        self._size = 0  # bytes of all rows in the cache
+        self._written: dict[str, Row] = {}  # as SQLite has them
         self.changed: dict[str, Row] = {}  # not yet written in this form
 
     def __repr__(self) -> str:
@@ -94,6 +94,7 @@ class HostRows:
             self._let_go()
 
     def _let_go(self) -> None:
+        """Remove the oldest written rows from the cache; if there are none, write some first."""
         if not self._written:
             self.write(list(islice(self.changed, BATCH)))
         for name in list(islice(self._written, BATCH)):
@@ -132,7 +133,7 @@ class RobotsRows:
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
-        self._due = 0
+        self._due = 0  # rows that the next sweep is to examine: two for each that was written
         self._place = (db.get(ROBOTS_SWEPT) or b"").decode()  # the last row examined
         db.join(self)
 
@@ -144,7 +145,7 @@ class RobotsRows:
         return rows[0][1:3] if rows else None
 
     def origins(self, host: str, most: int) -> list[str]:
-        """Schemes and ports of a host whose rules are here."""
+        """Return at most so many origins of a host whose rules are here, as scheme, host and port."""
         found: list[str] = []
         for scheme in SCHEMES:
             origin = f"{scheme}://{host}"
@@ -163,7 +164,7 @@ class RobotsRows:
             return
         self._due = 0
         rows = self._db.query(NEXT_ROBOTS, (self._place, SWEPT))
-        self._place = rows[-1][0] if len(rows) == SWEPT else ""
+        self._place = rows[-1][0] if len(rows) == SWEPT else ""  # empty: the round begins anew
         self._db.executemany(REMOVE_ROBOTS, [(origin,) for origin, until in rows if until < before])
 
     # -- the checkpoint
@@ -198,7 +199,8 @@ class RetryAfterJournal:
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
         files = sorted(db.folder.glob(f"{TOLD}*"))
-        self.until = _read(files)  # what a former run was told after its last checkpoint
+        # by host, what a former run was told after its last checkpoint
+        self.until = _read(files)
         endings = [path.suffix[1:] for path in files]
         numbers = [int(ending) for ending in endings if ending.isdecimal()]
         self._number = max(numbers, default=0) + 1

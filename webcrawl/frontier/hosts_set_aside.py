@@ -47,7 +47,7 @@ class AsideHosts:
 
     def push(self, name: str, due: float, now: float) -> float:
         """Put a host aside, and return when it comes back: not before it is due."""
-        length = _length(due - now)
+        length = _length(due - now)  # the number of a length of wait, which is STEP to that power
         at = now + STEP**length
         record = AT.pack(at) + name.encode()
         queue = self._queues.get(length)
@@ -86,7 +86,7 @@ class AsideHosts:
 
 
 def unpack(record: bytes) -> Entry:
-    """Return an entry of these bytes; ValueError if they are none."""
+    """Return the entry that was packed in these bytes. Raise ValueError if they have no name."""
     if len(record) <= AT.size:
         raise ValueError("not a host name")
     return AT.unpack_from(record)[0], record[AT.size :].decode()
@@ -115,8 +115,8 @@ class SetAside:
         self._queue = queue
         self.failures = failures
         self.entries = queue.heads  # the first of each length, by the time when they are due
-        self.urls = 0
-        self.hosts = 0
+        self.urls = 0  # of the hosts that are aside
+        self.hosts = 0  # that are aside
         # hosts that somebody has paused (frontier.py): they stay aside until resumed
         self.held: set[str] = set()
 
@@ -174,14 +174,18 @@ class SetAside:
         return first[0] if first is not None else None
 
     def first(self) -> tuple[float, str] | None:
-        """That host, and when it comes back."""
+        """Return when the next host that is not paused is due, and its name; None if there is none.
+
+        Only the first of each length of wait is looked at.
+        """
         entries = (unpack(record) for _, _, record in self.entries)
         return min((entry for entry in entries if entry[1] not in self.held), default=None)
 
     def joined(self, host: Host, now: float) -> bool:
         """Count a URL that has come for a host that is aside.
 
-        Return whether the host waited for another one's time.
+        Return whether the host should come back: it was aside only for the time of another URL, and
+        this one is due soon.
         """
         self.urls += 1
         if self._is_tried(host) or self.keeps(host):

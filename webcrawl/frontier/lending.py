@@ -29,9 +29,10 @@ InFlight = Callable[[Packed], tuple[Outcome, float] | None]
 
 
 class HostLender:
-    """A reserved host is not handed out by `take`.
+    """Lends hosts to inline downloads.
 
-    It is lent once at a time, and given back with an outcome.
+    A host for which one waits is reserved: `take` does not hand it out, until `release`. It is lent
+    to one download at a time, and given back with an outcome.
     """
 
     def __init__(self, core: Core, states: HostStates) -> None:
@@ -48,7 +49,8 @@ class HostLender:
         """Lend the link's host, and return what to ask it for.
 
         None stands for the link; another Link (robots.txt) goes first. Otherwise nothing is lent: a
-        time says when to try again, a Status that the link is not to be fetched.
+        time says when to try again (NEVER: when a request has ended), a Status that the link is not
+        to be fetched. `in_flight` is asked for the outcome of requests that are not booked yet.
         """
         name = host_of(link.url)
         if self._core.is_foreign(name):
@@ -74,7 +76,7 @@ class HostLender:
             self._core.close(host, active=active)
 
     def _decide(self, host: Host, link: Link, now: float, in_flight: InFlight) -> Decision:
-        """Decide on a download that somebody awaits.
+        """Decide on an inline download.
 
         Return None or another link to fetch now, a time to try again at, or the Status with which
         the link ends.
@@ -108,7 +110,7 @@ class HostLender:
     def _ready(self, host: Host, in_flight: InFlight) -> float:
         """Return when the host may be requested, as far as is known now.
 
-        NEVER while a request is in flight.
+        NEVER while a request to it, or to another host at its address, is in flight.
         """
         ready = self._after_flight(host, in_flight)
         if self._addresses is None or not host.ip:
@@ -132,15 +134,15 @@ class HostLender:
             if ended is None:
                 return NEVER
             outcome, at = ended
+            # It will be booked when its page is done. Then the host waits as long as this.
             if outcome.status != Status.UNTRIED:
-                # booked when its page is done
                 ready = max(ready, self._book.ready_after(host, NO_PAGE, outcome, at))
         return ready
 
     def again(self, link: Link, outcome: Outcome) -> bool:
-        """Return whether to try a link once more.
+        """Return whether a link has another attempt after this outcome.
 
-        Its host's turn says when, and whether the host is retired.
+        `lend` says when, and whether the host is retired.
         """
         return self._book.has_attempts_left(link, outcome)
 
@@ -164,9 +166,9 @@ class HostLender:
             return self._book.wait(host)
 
     def give_back(self, name: str, outcome: Outcome | None, now: float) -> None:
-        """Book what the host has answered.
+        """End the loan of a host, and book what it has answered.
 
-        Without an outcome it was asked, and it is not known how that ended.
+        Without an outcome it was asked, and it is not known how that ended: it has its usual wait.
         """
         ip = self.lent.pop(name)
         url = self._urls.pop(name)
@@ -176,6 +178,7 @@ class HostLender:
         elif outcome.status != Status.UNTRIED:
             self._booked(host, url, outcome, now)
         self._core.hosts.touch(host)
+        # The download may have ended the reason for which the host was set aside.
         if host.retired or not self._aside.wants(host, host.ready_at, now):
             self._states.recall(host)
         if self._addresses is not None:
@@ -194,7 +197,7 @@ class HostLender:
         origins = self._core.origins
         is_of_host = host.origins is None or outcome.status in OF_HOST
         record = host if is_of_host else origins.record_for(host, Link(url))
-        # To book the end changes all of these.
+        # Booking changes all of these; what follows compares.
         retired_before = record.retired
         failures_before = record.failures
         failed_before = record.failed

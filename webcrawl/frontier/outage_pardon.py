@@ -17,7 +17,11 @@ STEPS = 64  # hosts examined for one probe
 
 
 class Outage:
-    """Gives probes; undoes charges, the last one first."""
+    """What the frontier does for an outage of our own network.
+
+    While it lasts, a *probe* is a link that is fetched to find out whether it is over. Afterwards the
+    *pardon* takes back the failures that hosts were charged with, the last one first.
+    """
 
     def __init__(self, core: Core, rotation: Rotation, selection: UrlSelection) -> None:
         self._core = core
@@ -31,7 +35,7 @@ class Outage:
     def probe(self, now: float, *, anyone: bool) -> Link | None:
         """Return a link of a due host: of one that answered last time, if there is one.
 
-        `anyone`: of another host rather.
+        `anyone`: of a new or failing host, if there is one. None if no due host has a link.
         """
         self._rotation.begin()
         order = (NEW, ANSWERED, DOUBTFUL, PROVEN) if anyone else (PROVEN, ANSWERED, NEW, DOUBTFUL)
@@ -116,10 +120,8 @@ class Outage:
 def _comes_back(charge: Charge) -> bool:
     """Return whether a link whose attempts were used up comes again.
 
-    None does for a host that was lent, or a download that was cut.
-
-    Of its own request's end a spider was told. A page that is fetched again has its next time
-    already.
+    A charge for a lent host, or for a download that was cut, has no URL. Of its own request's end a
+    spider was told. A page that is fetched again has its next time already.
     """
     link = charge.link
     return bool(link.url) and not link.history and not link.is_own and not link.request

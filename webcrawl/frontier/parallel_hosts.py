@@ -119,7 +119,7 @@ class ParallelHosts:
     def waits(self, host: Host, link: Link) -> bool:
         """Return whether a link has to wait until nothing else of its host is in flight.
 
-        Then nothing else goes before it.
+        Then nothing else goes before it: `Lanes.alone` is set.
         """
         lanes = host.lanes
         if lanes is None:
@@ -167,7 +167,7 @@ class ParallelHosts:
         failures = host.failures
         if lanes is None:
             return self._book.book(host, link, outcome, now)
-        is_news = self.is_news(host, link)
+        is_news = self.is_news(host, link)  # asked before `book` changes the failures
         # `book` takes the longest wait. From 0 on, that is the wait after this request alone.
         host.ready_at = 0.0
         again = self._book.book(host, link, outcome, now, news=is_news)

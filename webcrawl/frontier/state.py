@@ -89,10 +89,9 @@ def open_frontier(
 ) -> Frontier:
     """Open the frontier as of the last checkpoint.
 
-    `now`: every host waits its turn again, counted from then.
-
-    `now` is for a resumed crawl that did not stop cleanly: the requests since the checkpoint are
-    unknown. `kind`: Frontier, or what is made of it.
+    `now`, unless it is 0: every host waits its turn again, counted from then. It is for a resumed
+    crawl that did not stop cleanly, as the requests since the checkpoint are unknown. `kind`: the
+    class Frontier, or one made of it.
     """
     data = db.get(FRONTIER)
     saved: dict[str, Any] = msgpack.unpackb(data) if data else {}
@@ -172,8 +171,9 @@ def _open_queues(
 def _open_budgets(
     db: CrawlDB, blocks: Blocks, memory: int, rules: Rules, families: Families | None
 ) -> Budgets:
-    """A half is for domains as objects, a quarter for their queues, an eighth for who links to
-    whom.
+    """Open the budgets of registered domains, with shares of `memory` bytes.
+
+    A half is for domains as objects, a quarter for their queues, an eighth for who links to whom.
     """
     reputation = Reputation(db, rules.domain, rules.key, memory // 8)
     if isinstance(rules.prioritizer, Informed):
