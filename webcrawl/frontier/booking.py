@@ -108,13 +108,14 @@ class Strain:
         A host has no slowdown until ANSWERS_UNTIL_USUAL downloads are noted.
         """
         log_of_seconds = log(max(seconds, SHORTEST_SECONDS))
+        # The record is stored anew below, as the last one: the first is the next to be forgotten.
         known = self._records.pop(host, None)
         count, usual, recent_log, failed_share = (
             self._new_record(seconds, log_of_seconds) if known is None else known
         )
         recent_log += RECENT_WEIGHT * (log_of_seconds - recent_log)
         failed_share += RECENT_WEIGHT * (failed - failed_share)
-        if count < ANSWERS_UNTIL_USUAL:
+        if count < ANSWERS_UNTIL_USUAL:  # the mean of all so far
             usual += (seconds - usual) / (count + 1)
             self._records[host] = count + 1, usual, recent_log, failed_share
             return
@@ -189,7 +190,7 @@ class WaitFacts(Protocol):
 
 
 class Fault(Enum):
-    """The one that an outcome is held against."""
+    """Whose fault an outcome is."""
 
     NOBODY = "the host has answered"
     URL = "the server reports an error, of this URL as far as is known"
@@ -277,6 +278,7 @@ class Booking:
         # bring it from well to set aside in a second.
         if fault is Fault.HOST and news:
             failure = self.health.failure(host, link, outcome, now, longest=limits.retry_after_max)
+        # Without codes of the operator's, no plain answer is retried.
         is_surely_done = is_plain_answer and self._limits.retry_codes is None
         max_attempts = 0 if is_surely_done else self._max_attempts(link, outcome)
         retry_link = None
@@ -472,7 +474,7 @@ def _after_others(link: Link, outcome: Outcome, ready_at: float, usual_wait: flo
 
 
 def _fault(host: Host, link: Link, outcome: Outcome) -> Fault:
-    """Return the one that an outcome is held against, which is not plain and not yet booked."""
+    """Return whose fault an outcome is that is not plain and not yet booked."""
     if is_ambiguous_error(link, outcome):
         return Fault.HOST if is_fault_of_host(host, link, outcome) else Fault.URL
     return Fault.HOST if has_failed(link, outcome) else Fault.NOBODY

@@ -52,10 +52,11 @@ class HostStates:
         self._aside = core.aside
         self._hosts = core.hosts
         self._addresses = core.addresses
-        self.most = rules.limits.max_queues
+        self.most = rules.limits.max_queues  # active hosts
         self.shares = PlaceShares(rules.domain, rules.limits.queues, rules.limits.domain_share)
         self.several = ParallelHosts(core, self.must_yield)
-        self.source = 0  # of the rotation's, the last one that let a host in
+        # the index of the source in `Rotation._sources` that let a host in last
+        self.source = 0
 
     def is_full(self) -> bool:
         """Return whether no more hosts may be active."""
@@ -139,7 +140,7 @@ class HostStates:
         share.
         """
         queues = self._queues
-        no_room = False
+        no_room = False  # for a host that waits
         if self.is_full():
             no_room = bool(queues.lines.queues) or queues.others_wait(self._back.now)
         if host.stay >= STAY and no_room:
@@ -147,6 +148,7 @@ class HostStates:
         return self.shares.is_over_limit(host) and (no_room or self._is_due(now))
 
     def _is_due(self, now: float) -> bool:
+        """Return whether an active host waits for a fetcher."""
         due = self._back.next_due()
         return due is not None and due <= now
 
@@ -201,6 +203,7 @@ class HostStates:
         self._hosts.put_away(host)
 
     def _put_aside(self, host: Host, now: float) -> None:
+        """Note a host as set aside, until it is due. The caller still holds it."""
         host.state = HostState.ASIDE
         self._aside.add(host, now)
         self._hosts.touch(host)
@@ -218,9 +221,7 @@ class HostStates:
     def next_back(self, now: float) -> Host | None:
         """Return the next host that was set aside and whose time has come, or None.
 
-        The caller holds it.
-
-        It is parked, but in no queue.
+        The caller holds it. It is parked, but in no queue, until the caller says where it belongs.
         """
         for _ in range(FAR_LOOKS):
             entry = self._aside.pop(now)

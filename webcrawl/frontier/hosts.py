@@ -238,8 +238,10 @@ class HostTable:
         self._room = room
         self._rows = HostRows(db, packed)
         self._held = 0  # hosts that callers hold
+        # objects that no caller holds, the one used longest ago first
         self._idle: OrderedDict[str, Host] = OrderedDict()
-        self._dirty: dict[str, Host] = {}
+        self._dirty: dict[str, Host] = {}  # objects that have changed, held or not
+        # A queue that is spilled has another saved form, so its host's row is old.
         pool.on_spill = self.touch
         self.revisits = False  # whether there can be URLs that are fetched again
 
@@ -311,6 +313,7 @@ class HostTable:
         return one
 
     def _restore_origin(self, host: Host, row: OriginRow) -> None:
+        """Give a host the origin that its row has, with its queues."""
         one = self.new_origin(host, row.key, row.origin, row.queue)
         one.ready_at = row.ready_at
         one.failures = row.failures
@@ -396,7 +399,7 @@ class HostTable:
         half as many. Rows are written in the table's order, thousands at a time, so that each of
         its pages is visited once.
         """
-        limit = len(self._dirty) + len(self._rows.changed) + 1
+        limit = len(self._dirty) + len(self._rows.changed) + 1  # so the first pass is made anyway
         while 0 < (count := len(self._dirty) + len(self._rows.changed)) < limit:
             limit = count // 2
             names = [*self._dirty, *self._rows.changed]
@@ -417,6 +420,7 @@ class HostTable:
 
 
 def _row(host: Host) -> Row:
+    """Return the row of a host, which counts as written from now on."""
     row = host.name, int(host.state), host.pack()
     host.dirty = False  # after packing, which may spill the queue and so touch the host
     return row

@@ -138,7 +138,7 @@ class PlaceShares:
         groups = self._groups[host.name]
         if self._counts[groups.domain] > self._limit:
             return True
-        # the host has answered, or has moved, since it was counted
+        # The host has answered, or has another address, since it was counted: it is counted anew.
         if groups.address != _address_of(host):
             self.add(host, self.remove(host))
         address = _address_of(host)
@@ -158,7 +158,7 @@ class GroupQueues:
         `make` restores one queue from it, or makes an empty one from None.
         """
         self._make = make
-        # the next one first
+        # the group whose turn is next first
         self.queues = OrderedDict((group, make(data)) for group, data in saved.items())
 
     def push(self, group: Group, record: bytes) -> None:

@@ -34,20 +34,20 @@ class Queue(Protocol):
 
     @property
     def queued(self) -> int:
-        """URLs that wait."""
+        """The number of URLs that wait."""
 
     @property
     def in_flight(self) -> int:
-        """URLs that are out."""
+        """The number of URLs that are out: handed out, and not ended."""
 
     def __len__(self) -> int:
-        """URLs that are not finished."""
+        """Return the number of URLs that are not finished."""
 
     def add(self, records: Iterable[Packed]) -> None:
-        """Packed links that are known to be new."""
+        """Queue packed links that are known to be new."""
 
     def expedite(self, record: Packed) -> None:
-        """One that others wait for: it comes out before all others of its host."""
+        """Queue a packed link that others wait for: it comes out before all others of its host."""
 
     def take(self, now: float, *, spare: bool = True) -> Link | None:
         """Return a link whose host is due, and which the admission check lets through.
@@ -118,10 +118,10 @@ class Looks(Protocol):
         """Return the numbers of those that wait, by what they wait for: for stats.json."""
 
     def levels(self) -> list[int]:
-        """URLs by priority."""
+        """Return the number of URLs in each queue, from the highest priority down."""
 
     def ready(self, now: float) -> int:
-        """Hosts that are due."""
+        """Return the number of hosts that are due."""
 
     def record(self, name: str) -> tuple[int, bool, str]:
         """Return the number of its failures in a row, True if it was ever asked, and its address if
@@ -163,7 +163,7 @@ class Demands(Protocol):
         """Take note that nothing was taken until now, though hosts may have been due."""
 
     def set_slots(self, slots: int) -> None:
-        """There are so many slots from now on; 0: no limit."""
+        """Divide so many slots from now on; 0: no limit."""
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Return the downloads that may be cut for others; `full`: no slot is free."""
@@ -179,14 +179,17 @@ class Outages(Protocol):
         """Return a link of a host that answered last time, or with `anyone` of another."""
 
     def pardon(self, since: float) -> int:
-        """Take back everything since then, and return how many failures."""
+        """Take back all failures that were booked since then, and return how many there were."""
 
 
 class Notes(Protocol):
     """What is kept of single hosts: `answers.py`."""
 
     def when_grown(self, pages: int, tell: Callable[[Link], None]) -> None:
-        """Tells of the page with which a host has given so many, unless there is no count of them."""
+        """Call `tell` with the page with which a host has given so many.
+
+        Never, if the frontier does not count them.
+        """
 
     def missing(self, name: str, shown: bytes | None = None) -> bytes:
         """Return what is kept of a host's answer for a URL that cannot exist.
@@ -197,16 +200,15 @@ class Notes(Protocol):
     def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
         """Return whether a host speaks only HTTP/2, as far as is known.
 
-        From now on it is, if `learned`.
-
-        `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by
-        HTTP/1.1. Without `learned`: whether it would count.
+        `learned`: an answer says so, which is noted. `by_page`: only its answer to one URL says so,
+        which counts for nothing if the host has given pages by HTTP/1.1. With `by_page` alone, return
+        whether such an answer would count.
         """
 
     def take_listed(self, url: str, urls: int) -> int:
-        """Return how many of the URLs that the sitemap `url` names its host may have.
+        """Return how many of the `urls` that the sitemap `url` names its host may have.
 
-        Their turns begin.
+        They are counted, and from now on take turns with the URLs that pages link to.
         """
 
 
@@ -215,13 +217,13 @@ class Domained(Protocol):
 
     @property
     def heard(self) -> Heard | None:
-        """Is told of each page and the URLs it links to."""
+        """A function that takes each page and the URLs it links to; None if nothing wants them."""
 
     def vote(self, source: str, url: str) -> None:
-        """A page of this registered domain, fetched by another drone of a hive, links to this URL."""
+        """Count a link to this URL from a page of this domain that another drone has fetched."""
 
     def new_body(self, link: Link, body: bytes = b"") -> None:
-        """The answer to a link that is out has a body that was not seen before."""
+        """Note that the answer to a link that is out has a body that was not seen before."""
 
 
 class Frontier(Queue, Protocol):
@@ -255,10 +257,13 @@ class Frontier(Queue, Protocol):
 
     @property
     def over_budget(self) -> int:
-        """URLs that can only wait for a larger budget: with nothing else left, the crawl ends."""
+        """The number of URLs that can only wait for a larger budget.
+
+        With nothing else left, the crawl ends.
+        """
 
     def change(self, politeness: Politeness, limits: Limits) -> None:
-        """These hold from now on."""
+        """Let another politeness and other limits hold from now on."""
 
 
 class FrontierFactory(Protocol):

@@ -143,6 +143,7 @@ class UrlSelection:
         the way are dropped, moved to where they wait, or passed over, i.e. put back at the end.
         """
         given: Link | None = None
+        # with what each waits for: a time, or a link that must be asked for before
         passed_over: list[tuple[float | Link, bytes]] = []
         # This thread's time alone: a merge in another thread is not the host's doing.
         begun = thread_time()
@@ -164,6 +165,7 @@ class UrlSelection:
             if not decision:
                 given = self._give(host, link, record)
                 break
+            # A robots.txt must be asked for first, and the URL goes first after it.
             if isinstance(decision, Link) and not _lets_pass(host, owner, decision):
                 self.put_back(owner, record)
                 if host.given is None or not self._several.waits(host, decision):

@@ -59,10 +59,12 @@ class Outputs:
         self._root = root
         self._at_once = at_once
         db.own(root)
+        # open files, and closed ones until the next checkpoint has noted them
         self._by_name: dict[str, Output] = {}
-        self._syncing: Future[None] | None = None
-        self._error: OSError | MemoryError | None = None
-        self._noted: dict[str, Mark] = {}
+        self._syncing: Future[None] | None = None  # in the worker's thread, begun by `prepare`
+        self._error: OSError | MemoryError | None = None  # of that, raised by `save`
+        self._noted: dict[str, Mark] = {}  # files that the last checkpoint counts as outputs
+        # names of files that are finished, without `.open`
         self._finished = {name.removeprefix(FINISHED) for name, _ in db.named(FINISHED)}
         for row in db.query(NOTED):
             if not rowcrc.agrees(rowcrc.output, row):
@@ -72,8 +74,9 @@ class Outputs:
         damages = list(self.check())
         if damages:
             raise damages[0]
-        self._told_missing: set[str] = set()
-        self._adopted: dict[str, Mark] = {}  # until the next checkpoint
+        self._told_missing: set[str] = set()  # files of which a warning was logged
+        # what the next checkpoint has to note as finished, and what it has to note no longer
+        self._adopted: dict[str, Mark] = {}
         self._replaced: set[str] = set()
         self._folders_synced: set[str] = set()  # new files whose folders were synced ahead
         self._before_close: list[Callable[[], None]] = []
@@ -191,6 +194,7 @@ class Outputs:
         return True
 
     def _cut_to_length(self, path: Path, length: int) -> None:
+        """Cut a file to this length, unless it has it. Raise StoreError if that fails."""
         if path.stat().st_size == length:
             return
         try:
@@ -328,6 +332,7 @@ class Outputs:
         yield from self._db.worker.until_done(self._syncing)
 
     def _sync(self, outputs: list[Output], unnamed: list[str], folders: list[Path]) -> None:
+        """Give these files their names, then sync outputs and folders. Runs in the worker's thread."""
         self._give_names(unnamed)
         try:
             self._sync_all(outputs, folders)
@@ -361,6 +366,10 @@ class Outputs:
         self._forget_closed()
 
     def _forget_closed(self) -> None:
+        """Close the descriptors of closed files, whose lengths are noted now.
+
+        Raise TakenAway if one was moved or removed.
+        """
         closed = [name for name, output in self._by_name.items() if output.closed]
         if not closed:
             return
@@ -434,6 +443,7 @@ class Outputs:
             folder = (self._root / name).parent
             while folder not in found:
                 found[folder] = None
+                # The second is the file system's root, whose parent it is itself
                 if folder in (self._root, folder.parent):
                     break
                 folder = folder.parent

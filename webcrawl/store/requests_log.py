@@ -106,11 +106,11 @@ class Windows(Part):
         self._db = db
         self._clock = clock
         saved = read(db.get(KEY))
-        self.found = [*saved.windows]
+        self.found = [*saved.windows]  # the windows, the oldest first
         # Only requests.log tells what the last run did after its last checkpoint
         if is_open(saved, asked):
             self.found = [*self.found, (saved.at, clock())][-MOST:]
-        self._over = False
+        self._over = False  # no request follows the next checkpoint
         db.join(self)
 
     def end(self) -> None:

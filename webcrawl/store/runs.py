@@ -272,6 +272,7 @@ def _span_end(pages: npt.NDArray[np.int64], at: int) -> int:
 
 
 def _pair_in(rows: Keys, key: np.uint64, second: np.uint64) -> bool:
+    """Return whether a row has this key and this second value; the keys are ascending."""
     begin, end = np.searchsorted(rows[0], key, "left"), np.searchsorted(rows[0], key, "right")
     return bool((rows[1, begin:end] == second).any())
 
@@ -291,7 +292,8 @@ class RunWriter:
         self.columns = columns
         self._disk = disk
         self._rest = np.empty((columns, 0), np.uint64)  # rows that do not fill a page yet
-        self._last = np.uint64(0)
+        self._last = np.uint64(0)  # the highest key so far
+        # of each page that is written, the first key and the checksum
         self._index: list[Keys] = []
         self._crcs: list[int] = []
         self._fd: int | None = disk.create(path)
@@ -330,6 +332,7 @@ class RunWriter:
         self._rest = rows[:, whole_pages * PAGE :].copy()
 
     def _write(self, rows: Keys) -> None:
+        """Write rows that fill whole pages: each has all its keys, then all its second values."""
         if rows.shape[1] == 0:
             return
         self._index.append(rows[0, ::PAGE].copy())

@@ -304,6 +304,7 @@ def _count_frames(valid: _ValidFrames, are_valid: Flags, are_commits: Flags) -> 
 
 
 def _step_power(exponent: int) -> Words:
+    """Return what so many pairs of words of 0 make of a sum (a, b): the step's matrix to a power."""
     result, base = np.eye(2, dtype=np.uint32), np.array([[1, 1], [1, 2]], np.uint32)
     while exponent:
         if exponent & 1:
@@ -313,6 +314,7 @@ def _step_power(exponent: int) -> Words:
 
 
 def _transformed(matrix: Words, rows: Words) -> Words:
+    """Return the product of the matrix and each row, modulo 2^32 as SQLite's sums are."""
     product: Words = rows @ matrix.T
     return product
 

@@ -64,9 +64,10 @@ class Families:
     def __init__(self, db: CrawlDB, memory: int) -> None:
         self._db = db
         self._max_bytes = memory
-        self._held_bytes = 0
+        self._held_bytes = 0  # of the learnings in memory
+        # by domain, the one used longest ago first
         self._learnings: OrderedDict[str, DomainLearning] = OrderedDict()
-        self._unwritten: set[str] = set()
+        self._unwritten: set[str] = set()  # domains whose learnings have changed
         # by URL, of pages in flight; None: the page was passed over
         self._looks: dict[str, PageLook | None] = {}
         # by URL, the only URL that an answer in flight names, as redirects do
@@ -144,6 +145,7 @@ class Families:
             )
         self._unwritten.add(name)
         brings = look.brings
+        # A look may have made the domain's memory grow.
         self._held_bytes += learning.memory.size - learning.counted
         learning.counted = learning.memory.size
         freed = learning.learn(look.keys, brings, look.blind, look.varying)

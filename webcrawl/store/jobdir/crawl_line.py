@@ -42,10 +42,10 @@ NO_TYPE = "no-type"  # Heritrix's word for a missing content type
 def line(
     now: float, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: Sequence[str]
 ) -> bytes:
-    """Return twelve fields, in ASCII and without blanks inside a field, whatever the server sent.
+    """Return the line of a URL that ended: twelve fields, in ASCII and without blanks inside a field.
 
-    Heritrix numbers its threads in the eighth field. This crawler has none, so the number is always
-    1.
+    `exchange`: the request and its answer; None if there was none. Heritrix numbers its threads in
+    the eighth field. This crawler has none, so the number is always 1.
     """
     size = fetched = NOTHING
     kind = digest = ""
@@ -55,7 +55,8 @@ def line(
         fetched = f"{digits(exchange.started)}+{max(0, round(outcome.seconds * 1000))}"
         digest = exchange.digest
     texts = [link.url, link.hops, link.via, digest, link.seed, kind]
-    if visible(whole := "".join(texts)) is not whole:  # one look for all of them
+    # One look for all of them: `visible` returns a text that needs no escapes as it is
+    if visible(whole := "".join(texts)) is not whole:
         texts = [*map(visible, texts)]
     url, path, via, digest, seed, kind = texts
     notes = ""

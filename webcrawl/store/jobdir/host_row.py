@@ -17,20 +17,23 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 
 COLUMNS = "name, state, data, crc"
 ALL, ONE = f"SELECT {COLUMNS} FROM host", f"SELECT {COLUMNS} FROM host WHERE name = ?"
-# of `data`
+# The types of the fields in a row's `data`, in their order
 FIELDS = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)
-# its failures in a row; older rows lack some
+# likewise of its failures in a row; older rows lack the last ones
 FAILED = (float, float, int, int, bool, int, float, float, list)
-MORE = (list | bytes, list | None, bytes, bool, list | None, list)  # that only some rows have
-# how many of MORE a row may have: wall and missing came together
+# and of the fields behind these, which only some rows have
+MORE = (list | bytes, list | None, bytes, bool, list | None, list)
+# how many of MORE a row may have: not two, as wall and missing came together
 FURTHER_FIELDS = (0, 1, 3, 4, 5, 6)
 ORIGIN = (int, str, float, int, int, list | None, list, bytes | None, list)  # one of its origins
 WALL = (str, float, int, tuple)
 LISTED = (int, bool, float, list, list)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, struct.error)
 Row = tuple[str, int, bytes, int]
-PLAIN_FIELDS = 8  # fields of a FailedRow that are numbers
-RETRIES_PLACE = 7  # the place of the retries in `data`
+PLAIN_FIELDS = 8  # fields of a FailedRow that are numbers; behind them is `unwell`
+RETRIES_PLACE = 7  # the index of the retries in `data`
+ORIGINS_PLACE = len(FIELDS) + 5  # the index of the origins, the last of MORE
+FAILED_PLACE = len(FIELDS) - 3  # the index of the failures in a row
 
 
 class HostState(IntEnum):
@@ -152,7 +155,7 @@ class FailedRow(NamedTuple):
 def stored_row(fields: Iterable[Any]) -> FailedRow:
     """Return the row that was stored with these fields, or sent by another drone."""
     known = [*fields]
-    # msgpack has lists alone. Older rows have no such field
+    # `unwell` is a tuple, where msgpack has lists alone. Older rows have no such field
     known[PLAIN_FIELDS:] = map(tuple, known[PLAIN_FIELDS:])
     return FailedRow(*known)
 
@@ -265,7 +268,7 @@ def unpack(data: bytes) -> tuple[Any, ...]:
     ) = msgpack.unpackb(data)
     # Each version of the program has added fields at the end, which older rows lack
     ranked = saved_queues(*later_fields[:1])
-    wall, missing = later_fields[1:3] or (None, b"")
+    wall, missing = later_fields[1:3] or (None, b"")  # these two came together
     is_http2 = later_fields[3:4] == [True]
     listed = later_fields[4] if len(later_fields) > 4 else None
     origins = [*map(stored_origin, later_fields[5])] if len(later_fields) > 5 else []
@@ -341,7 +344,7 @@ def _has_bad_listed(found: HostRow, _: list[Any]) -> bool:
 
 
 def _has_bad_origins(found: HostRow, values: list[Any]) -> bool:
-    return bool(found.origins) and not all(map(_is_origin, values[len(FIELDS) + 5]))
+    return bool(found.origins) and not all(map(_is_origin, values[ORIGINS_PLACE]))
 
 
 def _has_bad_priorities(found: HostRow, _: list[Any]) -> bool:
@@ -354,10 +357,11 @@ def _has_bad_amounts(found: HostRow, _: list[Any]) -> bool:
 
 
 def _has_bad_failures(_: HostRow, values: list[Any]) -> bool:
-    return not _is_failed(values[len(FIELDS) - 3])
+    return not _is_failed(values[FAILED_PLACE])
 
 
-# In this order: what comes later relies on the types that were checked before.
+# What is wrong with a row, in words, and the function that finds it by the row's fields and by the
+# values as they are packed. In this order: what comes later relies on the types that were checked before.
 FLAWS: tuple[tuple[str, Callable[[HostRow, list[Any]], bool]], ...] = (
     ("not a host record", _has_other_fields),
     ("not a valid record of a block page", _has_bad_wall),

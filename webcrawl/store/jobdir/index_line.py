@@ -91,15 +91,18 @@ def truncated(why: str) -> str:
 
 @lru_cache(256)  # few are common
 def mime(written: str) -> str:
+    """Return the field for a media type as a server has written it; empty if it names none."""
     kind = _END.split(written, maxsplit=1)[0]
     return f'"mime": {quoted(kind)}, ' if kind else ""
 
 
 def place(digest: str, length: int, offset: int) -> str:
+    """Return the fields for a record's digest, and its bytes and offset in the archive file."""
     return f'"digest": "{digest}", "length": "{length}", "offset": "{offset}", '
 
 
 def end(archive: str) -> str:
+    """Return the end of a line, with the name of its archive file."""
     return f'"filename": "{archive}"}}\n'
 
 
@@ -174,6 +177,7 @@ def check(data: bytes) -> IndexLine:
 
 
 def _parsed(data: bytes) -> tuple[str, str, dict[str, Any]]:
+    """Return key, stamp and values of a line of CDXJ. Raise BadLine for anything else."""
     match = _LINE.fullmatch(data)
     try:
         values = json.loads(match[3]) if match is not None else None
@@ -237,10 +241,11 @@ def read_line(data: bytes) -> CaptureLine | None:
     names_payload = is_revisit and bool(digest)
     if status == NOT_MODIFIED and not names_payload:
         return None
-    known = labelled(written) if digest else ""
+    with_algorithm = labelled(written) if digest else ""
     # Most are equal, and one text for both saves memory: a server's captures are kept there
-    shared = digest if known == digest else known
-    return CaptureLine(visible(url), when, status, digest, is_revisit, name, offset, shared)
+    if with_algorithm == digest:
+        with_algorithm = digest
+    return CaptureLine(visible(url), when, status, digest, is_revisit, name, offset, with_algorithm)
 
 
 def _page_of(values: dict[str, Any]) -> tuple[str, int, str, int] | None:
@@ -282,10 +287,11 @@ def _named_columns(columns: bytes) -> dict[str, str]:
 
     If the columns name no file, that is `-`.
     """
+    # Two columns of the line, key and stamp, are not among these: the tenth is words[7]
     words = columns.decode("utf-8", "replace").split(" ")
-    if len(words) > 8:
+    if len(words) > 8:  # 11 columns and more
         offset, name = words[7:9]
-    elif len(words) > 6:
+    elif len(words) > 6:  # 9 or 10
         offset, name = words[-2:]
     else:
         offset, name = "0", "-"

@@ -62,7 +62,7 @@ def page_lines(
     Nearly always this takes one `join`, and one look for what needs escapes. A call for each field
     would cost more than all else: a page has 40 lines.
     """
-    without_room = 0
+    without_room = 0  # links, the last ones of the page
     if len(kinds) > FEW:
         without_room = unlogged(page_url, kinds, addresses, targets, texts)
     if not without_room:
@@ -95,6 +95,7 @@ def _escaped_lines(
     text = _joined(page, raws, targets, kinds, texts)
     if text.isascii() or _are_printable(raws, targets, kinds, texts):
         data = text.encode()
+        # Each line has four tabs and an end of line, which are no characters of fields
         if _is_plain_ascii(data, 5 * len(raws)):
             return data
     escaped = [list(map(field, column)) for column in (raws, targets, kinds, texts)]
@@ -104,6 +105,8 @@ def _escaped_lines(
 def _joined(
     page: str, raws: Sequence[str], urls: Sequence[str], kinds: Sequence[str], texts: Sequence[str]
 ) -> str:
+    """Return the lines of a page's links: page, link as written, canonical URL, kind, text."""
+    # Nine pieces for each line, of which every other is a field of one link
     pieces = [f"{page}\t", "", "\t", "", "\t", "", "\t", "", "\n"] * len(raws)
     pieces[1::9], pieces[3::9], pieces[5::9], pieces[7::9] = raws, urls, kinds, texts
     return "".join(pieces)
@@ -119,6 +122,7 @@ def _are_printable(*columns: Sequence[str]) -> bool:
 def _is_plain_ascii(data: bytes, separators: int) -> bool:
     """Return whether no ASCII character of the lines needs escapes.
 
+    `separators`: the control characters that the lines have between and behind their fields.
     `isprintable` takes 7 times as long.
     """
     controls = np.count_nonzero(np.frombuffer(data, np.uint8) < 0x20)
@@ -297,9 +301,9 @@ def check_requests(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
     if path.is_file():
         with regular(path) as file:
             # The last line may be on its way: the crawl writes to this log at any time
-            file.seek(max(0, path.stat().st_size - LONGEST_LINE))
-            whole = file.tell() + file.read().rfind(b"\n") + 1
-            yield from check_lines(path, file, REQUESTS_LOG, whole, found)
+            tail_at = file.seek(max(0, path.stat().st_size - LONGEST_LINE))
+            end_of_whole_lines = tail_at + file.read().rfind(b"\n") + 1
+            yield from check_lines(path, file, REQUESTS_LOG, end_of_whole_lines, found)
 
 
 TAGS_POSITION = "pipeline.webcrawl.pipelines.tags.TagsPipeline"
@@ -341,7 +345,7 @@ ERROR_BEGIN = re.compile(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 def last_errors(jobdir: Path, most: int) -> list[str]:
     """Return the last `most` errors of errors.log, shortened, the latest first.
 
-    None if there is no log, or it cannot be read.
+    Empty if there is no log, or it cannot be read.
     """
     try:
         with regular(jobdir / ERRORS_LOG) as file:

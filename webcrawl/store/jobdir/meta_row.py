@@ -50,7 +50,7 @@ def value(snapshot: Snapshot, name: str, read: Callable[[bytes], T], default: T)
 
 
 def mapping(data: bytes) -> dict[str, Any]:
-    """Return a map, of whichever of the two forms it has."""
+    """Return a map that is saved as JSON or msgpack. Raise TypeError or ValueError for others."""
     # JSON begins with a brace, which msgpack takes for the number 123
     found = json.loads(data) if data[:1] == b"{" else msgpack.unpackb(data, strict_map_key=False)
     if not isinstance(found, Mapping):
@@ -59,7 +59,7 @@ def mapping(data: bytes) -> dict[str, Any]:
 
 
 def eights(data: bytes) -> bytes:
-    """Return numbers of 64 bits as they are. Raise ValueError if a part of one is missing."""
+    """Return these bytes, which are numbers of 64 bits. Raise ValueError if the last one is cut."""
     if len(data) % 8:
         raise ValueError("not a whole number of keys")
     return data
@@ -75,9 +75,9 @@ def readable(snapshot: Snapshot, name: str, faults: list[str]) -> dict[str, Any]
 
 
 def read_terms(data: bytes) -> dict[str, str]:
-    """Return the terms as they were written.
+    """Return the terms as they are written now.
 
-    Crawls that are older than the library have ports as ranges of Python's.
+    Crawls that are older than the library have ports as ranges of Python's, which are rewritten.
     """
     return {str(name): _PORTS.sub(_as_ports, str(text)) for name, text in mapping(data).items()}
 
@@ -86,6 +86,7 @@ _PORTS = re.compile(r"\brange\((\d+), (\d+)\)")
 
 
 def _as_ports(found: re.Match[str]) -> str:
+    """Return a range of Python's, which ends before its second number, as the setting has it."""
     first, behind = map(int, found.groups())
     return f"{first}" if behind == first + 1 else f"{first}-{behind - 1}"
 
@@ -169,7 +170,7 @@ def _check_archive(snapshot: Snapshot) -> Iterator[DamagedFile]:
 
 
 def check_sums(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    """Yield the checksum of every row."""
+    """Yield the damage of each row whose checksum is wrong."""
     for row in snapshot.rows("SELECT name, value, crc FROM meta"):
         if not rowcrc.agrees(rowcrc.meta, row):
             yield snapshot.damaged(f"table meta, {row[0]}: wrong checksum", value=row[1])

@@ -23,9 +23,9 @@ from webcrawl.base.zstd_frame import unpack as unpack_frame
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.snapshot import Snapshot
 
-LONG = 255
+LONG = 255  # in the place of a short length: the length follows in four bytes
 SHORTS = tuple(bytes((size,)) for size in range(LONG))  # each short length as its byte
-LENGTH = struct.Struct("<BI")
+LENGTH = struct.Struct("<BI")  # LONG, and the length of a long record
 
 
 def frame(record: bytes) -> bytes:
@@ -50,7 +50,7 @@ def bounds(data: bytes | bytearray, at: int) -> tuple[int, int]:
 
 
 def cut(data: bytes, start: int, share: int) -> int:
-    """Return the end of a piece of about `share` bytes from `start`, after a whole record."""
+    """Return the end of a piece of `share` bytes or somewhat more from `start`, after a whole record."""
     if len(data) - start <= share:
         return len(data)
     end, enough = start, start + share
@@ -147,7 +147,7 @@ class SavedQueues:
         """`table`: where their blocks are."""
         self._snapshot = snapshot
         self._table = table
-        self._named = array("Q")
+        self._named = array("Q")  # the ids of the blocks of all queues that were read
 
     def records(self, saved: bytes, what: str) -> Iterator[bytes]:
         """Yield all records of a queue.
@@ -233,7 +233,8 @@ class SavedQueues:
         """
         # Nothing but the queues says whose a block is, so each must be named by one of them
         named = np.sort(np.frombuffer(self._named, np.uint64))
-        for number in np.unique(named[1:][named[1:] == named[:-1]]).tolist():
+        named_again = named[1:][named[1:] == named[:-1]]  # equal to the one before it
+        for number in np.unique(named_again).tolist():
             yield self.damaged(
                 f"table {self._table}, block {number}: more than one queue refers to it"
             )

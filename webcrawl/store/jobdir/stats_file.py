@@ -20,8 +20,8 @@ class Series:
     """Downloads, documents and bytes in slots of equal length, from the first download on."""
 
     def __init__(self, slots: int = MAX_SLOTS, width: int = FIRST_WIDTH) -> None:
-        self._slots = slots
-        self.width = width
+        self._slots = slots  # the most that there may be
+        self.width = width  # milliseconds of a slot
         # milliseconds since 1970, a multiple of the width at first; 0: nothing was added
         self.start = 0
         self.downloads: list[int] = []
@@ -244,7 +244,7 @@ RANKS = {"most_documents": 0, "most_bytes": 1, "most_failures": 2}  # by which c
 
 
 def added_tables(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return all of these together."""
+    """Return the tables of stats.json of all crawls together, merged by MERGES."""
     each = [*figures]
     found = {name: merge(_under(name, each)) for name, merge in MERGES.items()}
     revisits = _under("revisits", each)
@@ -259,6 +259,7 @@ def _under(name: str, tables: Iterable[Mapping[str, Any]]) -> list[Any]:
 
 
 def _summed_counts(each: list[Counts]) -> Counts:
+    """Return the sums by name, in the order of the names, which are numbers."""
     return dict(sorted(added_names(each).items(), key=lambda item: int(item[0])))
 
 

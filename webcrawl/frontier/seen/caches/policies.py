@@ -56,7 +56,7 @@ class LruCache:
     def __init__(self, size: int) -> None:
         if size < 1:
             raise ValueError(f"a cache needs at least 1 entry, not {size}")
-        self._missed: list[int] = []
+        self._missed: list[int] = []  # keys for which the cached function was called: misses
         self._ask = lru_cache(maxsize=size)(self._missed.append)
 
     def __repr__(self) -> str:
@@ -98,8 +98,10 @@ class StaticCache:
     def __init__(self, size: int, keys: Iterable[int] = ()) -> None:
         self._size = size
         self._expected = set(islice(dict.fromkeys(keys), size))
-        self._met: set[int] = set()
-        self._counts: Counter[int] = Counter()
+        self._met: set[int] = (
+            set()
+        )  # of the expected keys, those requested before: hits from now on
+        self._counts: Counter[int] = Counter()  # requests by key, while the cache learns
         # requests that are still to be learned from
         self._left = 0 if self._expected else LEARN * size
         self._rare = 0  # so many requests of each counted key may have been forgotten
