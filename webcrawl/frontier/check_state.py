@@ -173,6 +173,7 @@ def _front(
         if "revisits" in state:
             what = f"table meta, {META}: revisits"
             found["queued"] += _links(snapshot, queues.records(state["revisits"], what), what)
+        # names in the queues in which hosts wait for a place, those of full groups included
         waiting = Counter(
             record.decode()
             for record in queues.records(state["parked"], f"table meta, {META}: parked")
@@ -183,7 +184,7 @@ def _front(
                 snapshot, _without_names(queues.records(saved, what), waiting), what
             )
         entries = _aside(queues, state["aside"])
-        noted = tuple(state["set aside"])
+        noted = tuple(state["set aside"])  # the numbers of URLs and of hosts
         version, words, gauss = state["random"]
         Random().setstate((version, tuple(words), gauss))  # raises if it is not such a state
         queued = state["queued"]

@@ -46,6 +46,8 @@ def place_of(file: BinaryIO, end: int, start: bytes) -> int:
         seek_line(file, place)
         return file.readline(LONGEST_LINE) or AFTER_ALL_LINES
 
+    # By offsets in place of lines: the next line from each offset on is never before that from an
+    # earlier one
     return bisect_left(range(end), start, key=line_at)
 
 
@@ -69,7 +71,7 @@ def pieces_between(file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, 
 
 
 def lines_between(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
-    """Give the whole lines between these places."""
+    """Yield the whole lines that begin between two offsets, without their ends."""
     for _, piece in pieces_between(file, begin, end):
         yield from piece.split(b"\n")
 
@@ -167,10 +169,10 @@ class BlockWriter:
     def __init__(self, disk: Disk, path: Path) -> None:
         self._disk = disk
         self.path = path
-        self._buffered: list[bytes] = []
+        self._buffered: list[bytes] = []  # lines of the next block
         self._buffered_bytes = 0
         self._written_bytes = 0
-        self._written_lines = 0
+        self._written_lines = 0  # buffered ones, too
         disk.unlink(path)
         self._fd = disk.create(path)
 
@@ -208,6 +210,7 @@ class BlockWriter:
                 self._flush()
 
     def _flush(self) -> None:
+        """Write the buffered lines as a block, if there are any."""
         if self._buffered:
             packed = pack(b"".join(self._buffered))
             self._put(HEAD.pack(len(packed), crc32(packed)) + packed)

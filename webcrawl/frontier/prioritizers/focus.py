@@ -9,12 +9,16 @@ from webcrawl.base.page_values import PageScores
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.prioritizers import Popularity
 
-# The mean of the links was worst where a good page is linked from many others.
-SHARP = 4  # the power of what links say: a good one outweighs many middling ones
+# The power to which the score that a link gives is raised before all are added: a good one outweighs
+# many middling ones. The mean of the links was worst where a good page is linked from many others.
+SHARP = 4
 SITE = 0.25  # what a site's history weighs beside one link of a page with the score 1
-DOUBT = 2.0  # pages of a site until then it is taken for an average one
+DOUBT = (
+    2.0  # average pages that are counted in with those of each site: of few pages little is known
+)
 PENDING = 256  # pages whose links may still be heard: most are in the same turn of the event loop
-# no URL and no host has a blank: sums of all sites, and numbers of pages
+# Names in the table, which has URLs and sites otherwise; none of these has a blank. ALL stands for the
+# sum of all sites. PAGES is behind the name of a site, or ALL, for its number of pages.
 ALL, PAGES = " all", " pages"
 
 
@@ -29,6 +33,7 @@ class ByFocus:
         self._last = levels - 1
         self._table = Popularity(bytes(16), 0)
         self._site: Callable[[str], str] = str
+        # by page: its value and scores, until its links are heard
         self._said: dict[str, tuple[float, PageScores]] = {}
 
     def focus(self, site: Callable[[str], str], languages: Sequence[str], /) -> None:
@@ -51,7 +56,7 @@ class ByFocus:
         self._said[page] = value, scored
 
     def heard(self, page: str, urls: Sequence[str], /) -> None:
-        """Links on a page without a score say nothing."""
+        """Add to each link's worth what the page says of it; nothing if the page has no score."""
         self._table.take(page)
         known = self._said.get(page)
         if known is None:
@@ -65,7 +70,7 @@ class ByFocus:
                 self._table.add([url], said**SHARP)
 
     def value(self, scored: PageScores, /) -> float | None:
-        """Return the worth of a page."""
+        """Return the worth of a page, from 0 to 1; None if it has no score."""
         return scored.score
 
     def of_link(self, url: str, page: float, scored: PageScores, /) -> float:
@@ -83,9 +88,9 @@ class ByFocus:
         return self._table.of(url) + SITE * self.history(url)[0]
 
     def history(self, url: str, /) -> tuple[float, int]:
-        """Return the mean of the pages of a URL's site, and how many they are.
+        """Return the mean value of the pages of a URL's site, and how many they are.
 
-        If they are few, some average ones are counted in.
+        DOUBT pages of the average of all sites are counted in, so a site without pages has that.
 
         As the table may have forgotten a part of the sum, it may be too small; it is never too
         large.

@@ -138,7 +138,10 @@ class Moment(NamedTuple):
 
 
 def moment_of(row: Mapping[str, Any]) -> Moment:
-    """Return the line that `moment` gave; ValueError, TypeError or KeyError for anything else."""
+    """Return the moment of a row that `moment` gave.
+
+    Raise ValueError, TypeError or KeyError for anything else.
+    """
     at = _number(row["at"], -LARGEST)  # a clock may stand before 1970
     figures = {theirs: _number(row[name]) for name, theirs in PLAIN.items()}
     mix = dict(zip(KINDS, map(_number, row["mix"]), strict=True))
@@ -182,6 +185,7 @@ def in_order(moments: Sequence[T]) -> list[T]:
 
 
 def _revisited(row: Mapping[str, Any]) -> RevisitMoment | None:
+    """Return the figures of revisits in a line; None if it has none, or as many as no such line."""
     values = row.get("revisits", ())
     if len(values) != len(REVISITS):
         return None
@@ -189,6 +193,7 @@ def _revisited(row: Mapping[str, Any]) -> RevisitMoment | None:
 
 
 def _number(value: Any, least: float = 0.0) -> float:
+    """Return a number of a line. Raise ValueError if it is none, below `least`, or too large."""
     if type(value) not in (int, float) or not least <= value < LARGEST:
         raise ValueError(f"{value!r:.20} is not a valid number")
     return float(value)

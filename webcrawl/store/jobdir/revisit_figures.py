@@ -161,4 +161,5 @@ def bin_of(seconds: float) -> int:
 
 
 def _whole(bins: list[int]) -> list[int]:
+    """Return a histogram with BINS bins: that of another version may have more or fewer."""
     return ([*bins] + [0] * BINS)[:BINS]
