@@ -106,7 +106,10 @@ class Demand:
     # -- what is wanted
 
     def holds_back(self, now: float) -> bool:
-        """Return whether only hosts beyond a share can be asked: unproven ones, or some domains'."""
+        """Return whether only hosts beyond a share can be asked.
+
+        Those are unproven hosts, or hosts of domains that have their share of the places.
+        """
         rotation = self._rotation
         if rotation.others_wait():
             return False

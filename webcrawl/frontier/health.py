@@ -184,6 +184,7 @@ def book_concurrent_failure(host: Host, link: Link) -> None:
     """
     failed = host.failed
     if failed is not None and failed.only != url_checksum(link):
+        # all but `only`; a host that has failed has no errors in `unwell`
         host.failed = FailedRow(
             failed.at,
             failed.away,
@@ -342,6 +343,7 @@ def book_url_error(host: Host, link: Link, outcome: Outcome, now: float) -> None
     if answers and before is not None:
         only = only if before.only == only else 0
         origin = origin if before.origin == origin else 0
+    # A negative mark does not count for a ROW: the link would have failed on a healthy host, too.
     mark = -url_checksum(link) if _is_known(host, link) else _mark(link, outcome)
     kept = (*answers, mark)[-MAX_ROW:]
     status = Status.HOST_RETIRED

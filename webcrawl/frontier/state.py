@@ -142,6 +142,7 @@ def _open_queues(
     """
     quarter = shape.memory // 4
     blocks = Blocks(db)
+    # one share for a prioritizer that learns, and one for families
     learnt = shape.memory // LEARNT * (isinstance(rules.prioritizer, Learning) + rules.folds)
     pool = Pool(blocks, shape.memory // 2 - learnt)
     hosts = HostTable(db, pool, quarter // HOST_BYTES, quarter // 2)

@@ -38,7 +38,7 @@ class PageLook:
     learning: DomainLearning  # of its domain
     keys: tuple[int, int, int, int]  # of its families
     said: Said  # by its body
-    leads: Brings = Brings.NOTHING  # the news that its links bring
+    leads: Brings = Brings.NOTHING  # the news that its links bring, as far as they are heard
     blind: Sequence[int] = (0, 0, 0, 0)  # what it adds to the blindness of each family
     varying: int | None = None  # the family with new segments masked
 
