@@ -34,37 +34,37 @@ if TYPE_CHECKING:
 # seconds to wait for a robots.txt that was redirected to another host
 REDIRECTED_ROBOTS_WAIT = 300.0
 WAIT_FOR_ROBOTS = 5.0  # seconds until a URL that waits for it is tried again
-MOST_CHASES = 4096  # at most so many at once; beyond that an origin is tried again later
+MOST_CHASES = 4096  # chases at once; beyond that an origin's robots.txt is tried again later
 # seconds after which a request tries its proxy again for a robots.txt: others of its host go first
 PROXY_RETRY_WAIT = 40.0
-MOST_WAYS = 1024  # requests that are remembered for that
-LONGEST_CHAIN = (
-    1024  # characters of cookies kept for each: 4 MiB for all; longer ones are forgotten
-)
+MAX_PROXY_FAILURES = 1024  # requests whose proxy failures are remembered
+# characters of cookies kept for each chase: 4 MiB for all; longer ones are forgotten
+MAX_CHAIN_CHARS = 1024
 
 
 @dataclass(slots=True)
 class Chase:
-    """An origin's robots.txt that redirects elsewhere."""
+    """An origin's robots.txt that redirects elsewhere, until the last redirect is answered."""
 
-    url: str
-    hops: int
-    until: float
+    url: str  # where the last redirect leads: it is asked for next
+    hops: int  # redirects so far
+    until: float  # the crawl's time from which the robots.txt counts as timed out
     chain: str  # the cookies set on the way
 
 
 class RobotsAdmission:
     """The part of the admission check that asks robots.txt.
 
-    A prerequisite's link has the path `P`, as its history the origin it is for, and the request of
-    the link that needs it: the way to the host may be in there.
+    A *prerequisite* is the link to a robots.txt that must be fetched before another link. Its path
+    ends with `P`, its history is the origin whose rules are wanted, and its request is that of the
+    link that needs it: the proxy may be in there. A *chase* follows the redirects of a robots.txt.
     """
 
     def __init__(self, book: RobotsBook, ports: Ports | None = None) -> None:
         self.book = book
         self.drone: OtherDrones | None = None  # set once the crawl has joined its hive
         self._ports = ports or Ports()
-        self._chases: dict[str, Chase] = {}
+        self._chases: dict[str, Chase] = {}  # by origin, the oldest first
         # by request: how often its proxy did not reach a robots.txt, and when to try again
         self._proxy_failures: dict[str, tuple[int, float]] = {}
 
@@ -113,29 +113,40 @@ class RobotsAdmission:
 
     def way_failed(self, link: Link, now: float) -> None:
         """Note that the proxy of `link.via`, which needs this robots.txt, did not reach it."""
-        tries, _ = self._proxy_failures.pop(link.request, (0, 0.0))
-        self._proxy_failures[link.request] = tries + 1, now + PROXY_RETRY_WAIT
-        if len(self._proxy_failures) > MOST_WAYS:
-            del self._proxy_failures[next(iter(self._proxy_failures))]
+        # Taken out first, so that it becomes the last one: the oldest is forgotten.
+        failures, _ = self._proxy_failures.pop(link.request, (0, 0.0))
+        self._proxy_failures[link.request] = failures + 1, now + PROXY_RETRY_WAIT
+        if len(self._proxy_failures) > MAX_PROXY_FAILURES:
+            oldest = next(iter(self._proxy_failures))
+            del self._proxy_failures[oldest]
 
     def _after_proxy_failure(self, link: Link, now: float) -> Decision:
-        """Make a link wait whose proxy did not reach a robots.txt; end it the second time."""
-        if not self._proxy_failures:
+        """Return what a link gets whose proxy has failed for a robots.txt, or None to try it.
+
+        After one failure it waits for PROXY_RETRY_WAIT; a second one ends it. Failures that nobody
+        has followed up for as long again are forgotten.
+        """
+        failed = self._proxy_failures.get(link.request)
+        if failed is None:
             return None
-        tries, until = self._proxy_failures.get(link.request, (0, 0.0))
-        is_old = now >= until + PROXY_RETRY_WAIT
-        if tries and is_old:
+        failures, retry_at = failed
+        if now >= retry_at + PROXY_RETRY_WAIT:
             del self._proxy_failures[link.request]
             return None
-        if tries > 1:
+        if failures > 1:
             return Status.ROBOTS_UNREACHABLE
-        return until if until > now else None
+        return retry_at if retry_at > now else None
 
     def _ask(self, link: Link, now: float) -> Decision:
-        """Return a link for robots.txt; its attempt says how often in a row it was unreachable."""
+        """Return the prerequisite of a link, or the wait of its origin during a chase elsewhere.
+
+        The attempt of the prerequisite says how often in a row the robots.txt was unreachable.
+        """
         origin = origin_of(link.url)
         chase = self._chases.get(origin)
         url = chase.url if chase else robots_url(origin)
+        # Another host is asked in that host's turn (`answered` has queued it there), so the answer
+        # has to be waited for, though not for ever.
         if chase is not None and host_of(url) != host_of(link.url):
             if now < chase.until:
                 return OriginWait(now + WAIT_FOR_ROBOTS)
@@ -166,16 +177,18 @@ class RobotsAdmission:
     ) -> Heard | None:
         """Book the answer to a robots.txt request; return None while a redirect is being followed.
 
-        `location` is the canonical URL that the answer redirects to, if it does and the crawl may
-        go there, `chain` the cookies for the next request. If it is on another host, `expedite` puts
-        the request at the head of that host's queue, because the origin's URLs wait for it.
+        `status` may be the Status that it failed with. `location` is the canonical URL that the
+        answer redirects to, if it does and the crawl may go there, `chain` the cookies for the next
+        request. If it is on another host, `expedite` puts the request at the head of that host's
+        queue, because the origin's URLs wait for it.
         """
         origin = link.history
-        chain = chain if len(chain) <= LONGEST_CHAIN else ""
-        before = self._chases.pop(origin, None)
-        hops = before.hops if before else 0
+        chain = chain if len(chain) <= MAX_CHAIN_CHARS else ""
+        chase_before = self._chases.pop(origin, None)
+        hops = chase_before.hops if chase_before else 0
         if location and follows(status, hops) and self._ports.allow_url(location):
             if not self._has_room(now):
+                # Nothing was learnt, and the origin is at no fault: it is tried again later.
                 return self.book.answered(origin, Status.UNTRIED, b"", now)
             self._chases[origin] = Chase(location, hops + 1, now + REDIRECTED_ROBOTS_WAIT, chain)
             # On the same host, `decide` asks for the new URL with the next of the origin's URLs.
@@ -199,27 +212,28 @@ class RobotsAdmission:
     def dropped(self, link: Link) -> None:
         """Note that a link was dropped unasked.
 
-        If it was a robots.txt on another host, nothing waits for that any more.
+        If it was a robots.txt on another host, the origin that waits for it stops waiting.
         """
-        if not link.is_prerequisite or (
-            self.drone is not None and self.drone.send_robots_failure(link)
-        ):
+        if not link.is_prerequisite:
+            return
+        # In a hive, the origin may be that of another drone, which is told instead.
+        if self.drone is not None and self.drone.send_robots_failure(link):
             return
         chase = self._chases.get(link.history)
         if chase is not None:
-            chase.until = 0.0
+            chase.until = 0.0  # the next URL of the origin finds it timed out
 
     def _has_room(self, now: float) -> bool:
-        """Return whether one more chase may begin.
+        """Return whether one more chase may begin; for that, drop the oldest that have timed out.
 
-        The first ones may be over, of origins whose URLs are not due.
+        A chase may have timed out unnoticed, if no URL of its origin was due since.
         """
         chases = self._chases
         while len(chases) >= MOST_CHASES:
-            first = next(iter(chases))
-            if now < chases[first].until:
+            oldest = next(iter(chases))
+            if now < chases[oldest].until:
                 return False
-            del chases[first]
+            del chases[oldest]
         return True
 
 
@@ -227,6 +241,7 @@ class CrawlAdmission:
     """Asks the exclusions whether a URL may be fetched when its turn has come, then all other rules."""
 
     def __init__(self, chain: Chain, asked: Sequence[Admission]) -> None:
+        """`chain` has the URL filters; `asked` are the other rules, in their order."""
         self.chain = chain
         self._asked = asked
 
@@ -271,7 +286,8 @@ class RobotsAnswers:
     ) -> Sequence[str]:
         """Book the answer to a robots.txt, or the Status it failed with; return its sitemaps.
 
-        `location` is where it redirects to.
+        `location` is where it redirects to. There are no sitemaps if the answer was another
+        drone's, redirects, or failed while our own network is out.
         """
         if self._other_drones is not None and self._other_drones.send_robots_answer(
             link, status, body, location, chain

@@ -32,15 +32,17 @@ logger = logging.getLogger(__name__)
 PLACE = "archive."  # before a file's name, in the table meta: where to go on
 AGAIN = "archive again"  # in the table meta: the pages before those places that are not finished
 NONE_UNFINISHED = msgpack.packb([])
-# Seconds of a turn of the event loop in which a page is looked for: files of other shards have none
+# Seconds of a turn of the event loop in which a page is looked for: a file of another shard may be
+# long, and has none for this run
 TURN = 0.05
 Unfinished = tuple[str, RecordStart | None]  # the name of its file, and where in it a page begins
 
 
 class ArchivedPages:
-    """Every checkpoint has the place that it has come to.
+    """Hands out the pages of archive files as trips; each checkpoint has the places reached so far.
 
-    A page of what is forgotten is left out.
+    A page is *unfinished* from when it is handed out until it is over: the next run reads those
+    again before it goes on. What the user wants forgotten is left out.
     """
 
     def __init__(
@@ -62,12 +64,13 @@ class ArchivedPages:
         self._barrier = barrier
         self._forgotten = forgotten
         self._places = ArchivePlaces(crawl.parts.db)
-        self._trips: dict[Trip, Unfinished] = {}  # under way
+        self._trips: dict[Trip, Unfinished] = {}  # under way, with the place of each
         self._originals = _originals(crawl.parts.db)
         self._hear_robots = hear_robots
         self.archives = Archives(files, self._places.get, self._originals, truncate, shard)
-        again = starmap(self.archives.reread, [*self._places.unfinished])
-        self._answers: Iterator[ArchivedAnswer] = chain(again, self.archives)
+        # A copy: `next` removes them from the original while this is iterated.
+        reread = starmap(self.archives.reread, [*self._places.unfinished])
+        self._answers: Iterator[ArchivedAnswer] = chain(reread, self.archives)
         self.is_over = False  # all have been handed out
 
     @property
@@ -83,26 +86,28 @@ class ArchivedPages:
             if answer is None:
                 self.is_over = True
                 break
+            is_reread = answer.resume_at is None
             if answer.resume_at is not None:
                 self._places.set(answer.name, answer.resume_at)
             else:
+                # `_trip` notes it anew; if it is gone or left out below, it is over.
                 self._places.unfinished.pop((answer.name, answer.start), None)
             self._counters.update(answer.counters)
             if answer.download is None:
                 continue
+            link, exchange = answer.download
             if answer.is_of_other_shard:
-                self._hear_robots(*answer.download)
+                self._hear_robots(link, exchange)
                 continue
-            if self._forgotten and self._forgotten.has(
-                answer.download[0].url, answer.download[1].started
-            ):
+            if self._forgotten and self._forgotten.has(link.url, exchange.started):
                 self._counters.update(["archive/forgotten"])
                 continue
-            answer.download[1].state.was_begun = answer.resume_at is None
-            return self._trip(*answer.download, (answer.name, answer.start))
+            exchange.state.was_begun = is_reread
+            return self._trip(link, exchange, (answer.name, answer.start))
         return None
 
     def _trip(self, link: Link, exchange: Exchange, unfinished: Unfinished) -> Trip:
+        """Return the trip of an archived page, inside the barrier and noted as unfinished."""
         outcome = Outcome(exchange.status, exchange.timings.total, ip=exchange.ip)
         outcome.at = exchange.started + exchange.timings.total
         trip = Trip(link, outcome=outcome, exchange=exchange, resumed=True)
@@ -132,7 +137,7 @@ class ArchivePlaces(Part):
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
-        self._new: dict[str, RecordStart] = {}
+        self._new: dict[str, RecordStart] = {}  # by file, since the last checkpoint
         saved: list[tuple[str, list[int]]] = msgpack.unpackb(db.get(AGAIN) or NONE_UNFINISHED)
         self.unfinished: dict[Unfinished, None] = {
             (name, RecordStart(*place)): None for name, place in saved
@@ -151,14 +156,15 @@ class ArchivePlaces(Part):
         for name, place in self._new.items():
             self._db.set(PLACE + name, msgpack.packb(place))
         self._new.clear()
-        # only pages that do not come back are unfinished at a checkpoint
+        # A checkpoint waits for pages inside the barrier, so only those that it leaves out (away or
+        # overdue) are unfinished here.
         if [*self.unfinished] != self._saved:
             self._saved = [*self.unfinished]
             self._db.set(AGAIN, msgpack.packb(self._saved))
 
 
 def lost_of(figures: Mapping[str, Any]) -> dict[str, int]:
-    """Return how much could not be read, by what it was: answers, records, files."""
+    """Return how much of the archives could not be read, by what it was: answers, records, files."""
     return {
         name.removeprefix(LOSS_PREFIX): int(value)
         for name, value in figures.items()

@@ -16,12 +16,17 @@ from webcrawl.crawl.page_states import CHANGED
 from webcrawl.frontier.seen.content import ContentSeen
 
 READS = (b"GET ", b"HEAD ")
-NONE = -1  # in the place of the number of a state
+NO_STATE = -1  # in the place of the number of a state: the page was not read before
 ABSENT = b""  # in the place of a body's digest: the page is gone
 
 
 class ArchivedStates:
-    """One per visitor that reads archives."""
+    """Tells what has become of a page from one of its captures to the next.
+
+    A *state* is what a page was at one or more captures in a row: a body, known by its digest, or
+    ABSENT. The states of a page are numbered from 0. There is one object per visitor that reads
+    archives.
+    """
 
     def __init__(
         self,
@@ -37,62 +42,66 @@ class ArchivedStates:
         """
         self._bodies = bodies
         self._digests = digests
-        self._same = Change.UNCHANGED if skips_seen else Change.NEW
+        # what a capture that is as the one before counts as
+        self._change_if_same = Change.UNCHANGED if skips_seen else Change.NEW
 
     def judge(self, page: Page, link: Link, exchange: Exchange) -> None:  # noqa: ARG002 - as of pages fetched again
         """Set `page.change` beside the capture before: new, unchanged, changed or gone."""
+        # The answer to a form that was sent is no capture of the page. A capture whose request is
+        # not archived counts as a GET.
         if exchange.request and not exchange.request.startswith(READS):
             return
         if 200 <= exchange.status < 300:
             page.digest = page.digest or self._digests(exchange.body)
-            page.change = self._heard(page, exchange, page.digest)
+            page.change = self._note_state(page, exchange, page.digest)
             return
         # A page that was never there is not gone.
-        if exchange.status in GONE and self._last(page) != NONE:
-            page.change = self._heard(page, exchange, ABSENT)
+        if exchange.status in GONE and self._last_number(page) != NO_STATE:
+            page.change = self._note_state(page, exchange, ABSENT)
 
-    def _heard(self, page: Page, exchange: Exchange, state: bytes) -> Change:
-        """Note the state that the page has now; return what that is beside its last one."""
-        last = self._last(page)
-        if last != NONE and self._bodies.holds(self._is_in(page, last, state)):
+    def _note_state(self, page: Page, exchange: Exchange, state: bytes) -> Change:
+        """Note the state that the page has now; return what that is beside the one before."""
+        before = self._last_number(page)
+        if before != NO_STATE and self._bodies.holds(self._mark_of_state(page, before, state)):
             if state == ABSENT:
                 return Change.GONE
             # Another capture of the URL may have ended since, so its URL would not tell
             if not exchange.state.was_begun:
-                return self._same
-            last -= 1  # it is this very capture that is known
+                return self._change_if_same
+            # An earlier run has noted this very capture: what counts is the state before it.
+            before -= 1
         else:
-            self._bodies.seen(self._has(page, last + 1))
-            self._bodies.seen(self._is_in(page, last + 1, state))
+            self._bodies.seen(self._mark_of_number(page, before + 1))
+            self._bodies.seen(self._mark_of_state(page, before + 1, state))
         if state == ABSENT:
             return Change.GONE
-        return Change.NEW if last == NONE else Change.CHANGED
+        return Change.NEW if before == NO_STATE else Change.CHANGED
 
-    def _last(self, page: Page) -> int:
-        """Return the number of the state in which the page was read last, or NONE.
+    def _last_number(self, page: Page) -> int:
+        """Return the number of the state in which the page was read last, or NO_STATE.
 
-        It looks back twice as far each time until there is no such state, then bisects: of a
+        It tries numbers twice as high each time until there is no such state, then bisects: of a
         thousand states it reads twenty.
         """
-        if not self._bodies.holds(self._has(page, 0)):
-            return NONE
+        if not self._bodies.holds(self._mark_of_number(page, 0)):
+            return NO_STATE
         known, unknown = 0, 1
-        while self._bodies.holds(self._has(page, unknown)):
+        while self._bodies.holds(self._mark_of_number(page, unknown)):
             known, unknown = unknown, 2 * unknown
         while unknown - known > 1:
             middle = (known + unknown) // 2
-            if self._bodies.holds(self._has(page, middle)):
+            if self._bodies.holds(self._mark_of_number(page, middle)):
                 known = middle
             else:
                 unknown = middle
         return known
 
-    def _has(self, page: Page, number: int) -> bytes:
+    def _mark_of_number(self, page: Page, number: int) -> bytes:
         """Return the digest that is kept if a page has a state of this number."""
         return self._digests(CHANGED + page.url.encode() + (b" %d" % number if number else b""))
 
-    def _is_in(self, page: Page, number: int, state: bytes) -> bytes:
-        """Return the digest by which it is known which state that is."""
+    def _mark_of_state(self, page: Page, number: int, state: bytes) -> bytes:
+        """Return the digest that is kept if the page's state of this number is this one."""
         return self._digests(b"%s%d %s %s" % (CHANGED, number, page.url.encode(), state))
 
     def note(self, page: Page) -> None:
