@@ -74,12 +74,14 @@ def assemble(
         if not values["HIVE_DRONES"]:  # a drone's folder may be looked at before it has entered
             refuse_drone(db)
         # A scope that a former run was ordered to change is the one that counts.
-        scope = {}
+        scope_by_command = {}
         commanded = ordered(db)
         if SCOPE in commanded and SCOPE not in around.fixed:
-            scope[SCOPE] = commanded[SCOPE]
-        # Before a file is cut back to the last checkpoint: a crawl that is refused stays as it is.
-        keep_terms(db, terms_of(spider, arguments or {}, with_values(values, scope)))
+            scope_by_command[SCOPE] = commanded[SCOPE]
+        # It raises OtherTerms. Before `open_parts`, which cuts files back to the last checkpoint: a
+        # crawl that is refused stays as it is.
+        terms = terms_of(spider, arguments or {}, with_values(values, scope_by_command))
+        keep_terms(db, terms)
         # After that: how many slots fit is no term of the crawl.
         if slots is not None:
             values = {**values, "CONCURRENT_REQUESTS": slots}
@@ -91,7 +93,7 @@ def assemble(
             from webcrawl.crawl.hive_parts import deliver  # noqa: PLC0415 - other crawls need nothing of a hive
 
             deliver(parts.drone_parts, parts, visitor.robots_told)
-        opened.pop_all()
+        opened.pop_all()  # all is open, and the caller's to close
         return crawl, visitor
 
 
@@ -108,14 +110,16 @@ def open_parts(
 def _open(ground: Ground, kind: type[Crawl], opened: ExitStack) -> Parts:
     """Open the crawl's parts, each after those that it needs, and return them.
 
-    A checkpoint saves them in the same order. `opened` closes them if a later one cannot be opened.
+    The order matters: a checkpoint saves the parts in the order in which they were opened, and
+    features hear of each moment in the order in which they joined. `opened` closes them if a later
+    one cannot be opened.
     """
     values, db, counters, clock = ground.values, ground.db, ground.counters, ground.clock
     refusals = Refusals(db, ground.log, ground.around.wants_refusal)
 
     def dropped(link: Link, status: int) -> None:
         refusals.dropped(link, status)
-        robots.dropped(link)
+        robots.dropped(link)  # opened below; the frontier, which calls this, is opened after it
 
     if values["FEATURES"]:  # before robots.txt, so that they decide on a URL first
         from webcrawl.crawl.own_features import open_features  # noqa: PLC0415 - most crawls have none
@@ -144,8 +148,8 @@ def _open(ground: Ground, kind: type[Crawl], opened: ExitStack) -> Parts:
     uplink = Uplink(Detector(ground.domains), frontier, robots.book, clock, counters)
     hosts = HostOrders.open(ground, robots, saved.statistics, uplink)
     seeding, halfway = Seeding.open(ground), Halfway(db)
-    recent = RecentUrls(RECENT_PER_CACHED * cache_size(values["SEEN_MEMORY"] << 20))
-    heard, leave = _told_of_links(ground)
+    recent = RecentUrls(RECENT_PER_CACHED * cache_size(values["SEEN_MEMORY"] << 20))  # from MiB
+    heard, leave = _hearers_of_links(ground)
     discovery = kind.discovery(
         pipeline, seen, recent, portions, ground.site_of, counters, frontier, drone, heard, leave
     )
@@ -200,8 +204,10 @@ def _open(ground: Ground, kind: type[Crawl], opened: ExitStack) -> Parts:
 def _features(
     ground: Ground, unkept: Unkept, saved: SavedStatistics, prioritizer: Prioritizer
 ) -> None:
-    """Open the features that the settings ask for. No other crawl imports them."""
-    # A crawl that fetches no page twice imports 25 modules fewer.
+    """Open the features that the settings ask for.
+
+    The modules of a feature are imported only here: a crawl that fetches no page twice has 25 fewer.
+    """
     values, frontier, member = ground.values, ground.our_frontier, ground.around.member
     if member is not None and frontier is not None:
         from webcrawl.crawl.hive_parts import open_drone  # noqa: PLC0415
@@ -230,13 +236,16 @@ def _features(
 
 
 def _no_budget(link: Link, body: bytes) -> None:
-    """Nobody's budget grows."""
+    """Do nothing, in place of a frontier that counts new bodies: no budget grows."""
 
 
-def _told_of_links(ground: Ground) -> tuple[Heard | None, Callable[[Sequence[bytes]], None] | None]:
-    """Return the hearers of links.
+def _hearers_of_links(
+    ground: Ground,
+) -> tuple[Heard | None, Callable[[Sequence[bytes]], None] | None]:
+    """Return `heard` and `leave` of Discovery: each is None if nothing of this crawl needs it.
 
-    They are the frontier, the trace and features, and the log of links that are not followed.
+    `heard` tells the frontier, the trace and features of all links, in this order. `leave` logs the
+    links that are not followed.
     """
     values, listeners, pipeline = ground.values, ground.moments.on_links, ground.pipeline
     if values["URL_TRACE"]:

@@ -30,19 +30,19 @@ OVERDUE = 30.0  # and for any other: from then on it is left out, until it is bo
 
 
 class ReadyPages(Protocol):
-    """Pages that are inside the barrier, and have not been begun.
+    """Pages that are inside the barrier, and that no part of the crawl has begun to visit.
 
-    While the barrier is shut, none of them is begun.
+    Whoever keeps them (the `Driver`) asks `Barrier.may_begin` before it begins with any.
     """
 
     def __len__(self) -> int: ...
 
     def go_on(self) -> None:
-        """Somebody may begin with them again."""
+        """Begin with them soon: the barrier does not hold them back any more."""
 
 
 class NoneReady:
-    """Pages are begun with when they come."""
+    """The ready pages of a crawl that begins with each page as soon as it comes: there are none."""
 
     def __len__(self) -> int:
         return 0
@@ -52,21 +52,25 @@ class NoneReady:
 
 
 class Barrier:
-    """Pages inside are downloaded but not yet booked; `shut` waits until none is left.
+    """Lets no downloaded page in while a checkpoint is taken.
 
-    A page that waits for an inline download is *away*: a checkpoint does not wait for it, but
-    leaves it out. Those that are *ready* count as downloads: a thousand of them, which a slow
-    machine may have, would hold it up for a second.
+    Pages *inside* are downloaded but not yet booked; `shut` waits until none is left but those
+    that the checkpoint leaves out. Left out is a page that is *away*, because it waits for an
+    inline download; one that is *overdue*, because it has taken too long; and one that is *ready*:
+    nothing of it is begun, and a thousand of them, which a slow machine may have, would hold the
+    checkpoint up for a second.
     """
 
     def __init__(self, *, holds_ready: bool = True) -> None:
         """`holds_ready`: a checkpoint counts ready pages as under way, and does not await them."""
         self._ready: ReadyPages = NoneReady()
         self._holds_ready = holds_ready
-        self._holds_back_ready = False
+        self._holds_back_ready = False  # now: ready pages may not be begun, and are left out
         self.inside: set[Trip] = set()
-        self.out: set[Trip] = set()  # of those inside; while the barrier is shut, none comes back
-        self._downloads_awaited: Counter[Trip] = Counter()
+        # Of those inside, the pages that a checkpoint leaves out: away or overdue. While the
+        # barrier is shut, none is taken back, for the checkpoint may have left it out already.
+        self.out: set[Trip] = set()
+        self._downloads_awaited: Counter[Trip] = Counter()  # how many, by the page that waits
         self._overdue: set[Trip] = set()
         self.on_overdue: Callable[[set[Trip]], object] = set  # is told of them, once each
         self._open = asyncio.Event()
@@ -89,16 +93,17 @@ class Barrier:
         return self._open.is_set()
 
     def may_begin(self) -> bool:
-        """Return whether a page that is ready may be begun with.
+        """Return whether pages that are ready may be begun with.
 
-        It is to be called for each page that becomes ready: `shut` counts these.
+        Call it after a page became ready, even if none is to be begun: while it holds them back,
+        one more ready page may be the last that `shut` waits for.
         """
         if self._holds_back_ready:
             self._note_if_empty()
         return not self._holds_back_ready
 
     def enter_open(self, page: Trip) -> None:
-        """Let a page in that need not be waited for, while the barrier is open."""
+        """Let a page in at once; the caller has seen to it that the barrier is open."""
         self.inside.add(page)
 
     def leave(self, page: Trip) -> None:
@@ -127,10 +132,10 @@ class Barrier:
     async def shut(self, may_be_stuck: Callable[[], bool] = bool) -> None:
         """Let no more pages in, and wait until all inside have left, are away or only ready.
 
-        After PATIENCE the others may wait for one of those: pages that are ready are begun with
-        after all; and if `may_be_stuck`, it does not wait any longer, for they may wait for a page
-        that is away. After OVERDUE it does not wait for any: one that never returns would keep the
-        crawl from every checkpoint.
+        If some are still there after PATIENCE, they may need one of the pages that are left out.
+        So ready pages are begun with after all; and if `may_be_stuck` says that pages may wait for
+        a page that is away, all are left out. After OVERDUE the rest is left out in any case: a
+        page that never returns would keep the crawl from every checkpoint.
         """
         self._open.clear()
         self._holds_back_ready = self._holds_ready
@@ -164,9 +169,9 @@ class Barrier:
             self._ready.go_on()
 
     def _is_empty(self) -> bool:
-        return len(self.inside) <= len(self.out) + (
-            len(self._ready) if self._holds_back_ready else 0
-        )
+        """Return whether all pages inside are left out of the checkpoint."""
+        held_back = len(self._ready) if self._holds_back_ready else 0
+        return len(self.inside) <= len(self.out) + held_back
 
     def _bring_in(self) -> None:
         """Count pages as inside again that were out, except those that still wait or are overdue."""
@@ -180,19 +185,19 @@ class Barrier:
 
 
 class CheckpointWaiters:
-    """Futures that the next COMMIT resolves: it has all that was done before it."""
+    """Futures that end with the next COMMIT, which has all that was done before it."""
 
     def __init__(self) -> None:
         self._waiting: list[asyncio.Future[None]] = []
 
     def next(self) -> asyncio.Future[None]:
-        """Done when a checkpoint was taken; raises what kept it from being taken."""
+        """Return a future that ends with the next checkpoint, or raises why none was taken."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         return future
 
     def tell(self, error: Exception | None = None) -> None:
-        """Tell those who wait that a checkpoint was taken, or why none will be."""
+        """End all futures, as a checkpoint was taken, or with the error that prevents it."""
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if future.done():  # whoever waited has gone
@@ -201,4 +206,5 @@ class CheckpointWaiters:
                 future.set_result(None)
             else:
                 future.set_exception(error)
-                future.exception()  # nobody need look at it
+                # Looked at here, or asyncio would log it if no caller does.
+                future.exception()

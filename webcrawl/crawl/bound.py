@@ -1,7 +1,8 @@
 """Finds what bounds a crawl: each look is charged to one cause (docs/troubleshooting.md).
 
-`judge` is a plain function of a crawl's own figures. A `Tally` adds up seconds, and the figures
-that said so.
+A *look* has a crawl's figures at one moment, and what it used since the look before. `judge` names
+the one cause that held the crawl back, by these figures alone. A `Tally` adds up the seconds of
+each cause, and the figures by which it was named.
 """
 
 from __future__ import annotations
@@ -16,17 +17,18 @@ from typing import Any
 
 from webcrawl.base.program import program
 
-# share of a look in which the thread of the event loop ran or waited for a core: it has no room for
-# more
+# share of a look's seconds in which the event loop's thread ran or waited for a core: it has no room
+# for more
 BUSY = 0.85
-# share in which it waited for files: four of ten pages that could have been processed were not
+# share in which it waited for files, or was blocked: four of ten pages that could have been
+# processed were not
 STALLED = 0.3
 # share of the slots: the rest may be kept for hosts that are known to answer (frontier/back_end.py)
 FULL_SHARE_OF_SLOTS = 0.6
 # share of the downloads under way that one step must have to be named
 NAMED_SHARE_OF_DOWNLOADS = 0.5
 
-# nanoseconds run, nanoseconds waited while runnable, turns
+# its fields: nanoseconds run, nanoseconds waited for a core, turns
 SCHEDSTAT = Path("/proc/thread-self/schedstat")
 
 
@@ -99,7 +101,8 @@ def judge(figures: BoundLook) -> Cause:
 
     Causes that nothing in the crawl could work around are tried first, politeness last.
     """
-    # The cause is the same before and after the drone is cut off, and so is what helps.
+    # Before `trouble`: a drone that has lost its server also has one once it is cut off, and the cause
+    # stays the same.
     if figures.has_lost_server:
         return Cause.SERVER
     if figures.trouble:
@@ -108,7 +111,7 @@ def judge(figures: BoundLook) -> Cause:
         return Cause.FILES
     if figures.throttled:
         return Cause.BANDWIDTH
-    # Who has the last word comes first: the process itself, then downloads, then the hosts' turns.
+    # A process that cannot do more makes downloads and hosts look slow, so it is looked at first.
     return _loop(figures) or _nothing_to_do(figures) or _downloads(figures)
 
 
@@ -118,15 +121,14 @@ def _loop(figures: BoundLook) -> Cause | None:
     # and waited 81 % of the time for one, on two cores with a load of 11.
     if not figures.seconds:
         return None
-    used = figures.ran + figures.crowded
-    if figures.stalled >= max(STALLED * figures.seconds, used):
+    processor_time = figures.ran + figures.crowded
+    if figures.stalled >= max(STALLED * figures.seconds, processor_time):
         return Cause.DISK
-    if used >= BUSY * figures.seconds:
+    if processor_time >= BUSY * figures.seconds:
         return Cause.PROCESSOR
-    # A callback that blocks makes all hosts look slow, and shows only by timers that fire late.
-    blocked = (
-        figures.late - used - figures.stalled
-    )  # by what sleeps or waits in a callback or a pipeline
+    # What sleeps or waits in a callback or a pipeline makes all hosts look slow, and shows only by
+    # timers that fire late: it is the lateness that nothing else explains.
+    blocked = figures.late - processor_time - figures.stalled
     return Cause.PAGES if blocked >= STALLED * figures.seconds else None
 
 
@@ -146,9 +148,12 @@ def _nothing_to_do(figures: BoundLook) -> Cause | None:
 def _downloads(figures: BoundLook) -> Cause:
     """Return the step that downloads wait for, or the rule that hosts wait by."""
     # Ready hosts alone prove nothing: some slots are kept for hosts that are known to answer.
-    full = bool(figures.ready) and 0 < FULL_SHARE_OF_SLOTS * figures.slots <= figures.asked
+    # `slots` is 0 without a limit, and they are never full.
+    enough_slots_taken = 0 < FULL_SHARE_OF_SLOTS * figures.slots <= figures.asked
+    full = bool(figures.ready) and enough_slots_taken
     if not full and figures.waiting >= figures.asked:
         return _waiting(figures)
+    # a step of a download -> the downloads that are in it now
     steps = {
         Cause.NAMES: figures.naming,
         Cause.TLS: figures.securing,
@@ -162,24 +167,32 @@ def _downloads(figures: BoundLook) -> Cause:
         return step
     if not full:
         return Cause.ANSWERS
+    # fewer slots than the user asked for: so few open files are allowed
     return Cause.FILES if figures.slots < figures.wanted else Cause.SLOTS
 
 
 def _waiting(look: BoundLook) -> Cause:
-    """Return the rule by which most of the waiting hosts are left alone."""
+    """Return the rule by which most of the waiting hosts are left alone.
+
+    Hosts that no other rule holds back wait by POLITENESS.
+    """
     rules = {
         Cause.FAILURES: look.failing,
         Cause.RETRY_AFTER: look.told,
         Cause.CRAWL_DELAY: look.delayed,
     }
-    first = max(rules, key=rules.__getitem__)
-    return first if rules[first] > look.waiting - sum(rules.values()) else Cause.POLITENESS
+    most_frequent = max(rules, key=rules.__getitem__)
+    by_politeness = look.waiting - sum(rules.values())
+    return most_frequent if rules[most_frequent] > by_politeness else Cause.POLITENESS
 
 
-USED = ("ran", "crowded", "stalled", "late", "pages", "bytes")  # since the look before
-NOT_NUMBERS = ("trouble", "has_lost_server", "short", "throttled", "away")  # no numbers
-STATES = tuple(
-    one.name for one in fields(BoundLook) if one.name not in {"seconds", *NOT_NUMBERS, *USED}
+# The fields of a look, by how a `Tally` adds them up:
+USED = ("ran", "crowded", "stalled", "late", "pages", "bytes")  # what came since the look before
+NOT_NUMBERS = ("trouble", "has_lost_server", "short", "throttled", "away")  # are not added up
+STATES = tuple(  # what holds at a moment: weighted with the seconds of the look
+    figure.name
+    for figure in fields(BoundLook)
+    if figure.name not in {"seconds", *NOT_NUMBERS, *USED}
 )
 
 
@@ -188,7 +201,8 @@ class Tally:
     """Seconds by cause. `means` gives the mean figures of the looks that named a cause."""
 
     seconds: defaultdict[Cause, float] = field(default_factory=lambda: defaultdict(float))
-    last: dict[Cause, BoundLook] = field(default_factory=dict)
+    last: dict[Cause, BoundLook] = field(default_factory=dict)  # the last look that named the cause
+    # by cause and field of a look: USED as they are, STATES times the seconds of their look
     sums: defaultdict[Cause, defaultdict[str, float]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(float))
     )
@@ -203,24 +217,27 @@ class Tally:
             sums[name] += getattr(look, name)
 
     def means(self, cause: Cause) -> Mapping[str, float]:
-        """States weighted by time; what was used or fetched per second."""
+        """Return the means of a cause's looks: states weighted by time, what was used per second."""
         seconds = max(self.seconds[cause], 1e-9)
         return {name: value / seconds for name, value in self.sums[cause].items()}
 
     def plus(self, other: Tally) -> Tally:
-        """Both together; the last looks are this one's, where it has any."""
+        """Return a new tally of both; the last looks are this one's, where it has any."""
         both = Tally(defaultdict(float, self.seconds), {**other.last, **self.last})
-        for one in (self, other):
-            for cause, sums in one.sums.items():
+        for tally in (self, other):
+            for cause, sums in tally.sums.items():
                 for name, value in sums.items():
                     both.sums[cause][name] += value
-        for cause, value in other.seconds.items():
-            both.seconds[cause] += value
+        for cause, seconds in other.seconds.items():
+            both.seconds[cause] += seconds
         return both
 
 
 def thread_seconds(path: Path = SCHEDSTAT) -> tuple[float, float]:
-    """Return the seconds of the calling thread, as far as the kernel tells them."""
+    """Return for how many seconds the calling thread has run, and has waited for a core.
+
+    Where the kernel does not tell the waits, they are 0.
+    """
     try:
         ran, waited, *_ = path.read_bytes().split()
         return int(ran) / 1e9, int(waited) / 1e9
@@ -365,8 +382,8 @@ FIGURES = {
 def sentence(tally: Tally, trouble: str | None = None) -> str:
     """Return the main cause of a time, its share and figures, and what helps; empty if unknown.
 
-    `trouble`: what the crawl says of itself now, if that is known. Nothing helps against a pause
-    that is over.
+    `trouble`: what the crawl says of itself now, or None if that is not known. Nothing helps
+    against a pause that is over.
     """
     whole = sum(tally.seconds.values())
     if not whole:
@@ -379,6 +396,7 @@ def sentence(tally: Tally, trouble: str | None = None) -> str:
         **{name: _percent(means[name]) for name in TIME_SHARES},
     }
     last = tally.last[cause]
+    # These causes have words of their own in place of figures.
     said_by_itself = {Cause.PAUSE: last.trouble, Cause.SERVER: last.away}
     why = FIGURES.get(cause, "").format_map(figures)
     if cause in said_by_itself:
@@ -395,7 +413,11 @@ def sentence(tally: Tally, trouble: str | None = None) -> str:
 def _help_by_figures(
     cause: Cause, why: str, means: Mapping[str, float], figures: Mapping[str, Any]
 ) -> str:
-    """Return what helps against a cause, where its figures say more than the cause alone."""
+    """Return what helps against a cause, by its figures where these say more than the cause alone.
+
+    `means` has the numbers, `figures` the same as `sentence` shows them; `why` is the trouble in
+    words if the cause is a pause.
+    """
     if cause is Cause.PAUSE:
         return PAUSES.get(why, HELPS[cause])
     if cause is Cause.FILES and 0 < means["slots"] < means["wanted"]:
@@ -419,16 +441,17 @@ def shares(figures: Mapping[str, Any]) -> dict[Cause, tuple[int, float]]:
     """Return seconds and share of each cause by a crawl's counters, the largest first."""
     seconds = {cause: _seconds(figures.get(f"{PREFIX}{cause}")) for cause in Cause}
     whole = sum(seconds.values())
-    first = sorted(seconds, key=seconds.__getitem__, reverse=True)
+    longest_first = sorted(seconds, key=seconds.__getitem__, reverse=True)
+    # The last comparison excludes all if no cause has a second.
     return {
         cause: (seconds[cause], seconds[cause] / whole)
-        for cause in first
+        for cause in longest_first
         if seconds[cause] >= SMALLEST_SHARE * whole > 0
     }
 
 
 def _seconds(value: object) -> int:
-    """Figures may be read from a file that anybody has written."""
+    """Return the value of a counter, or 0 if it is no count: anybody may have written the file."""
     return value if type(value) is int and value > 0 else 0
 
 

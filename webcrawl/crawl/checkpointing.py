@@ -27,9 +27,10 @@ from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
 logger = logging.getLogger(__name__)
 
-# Of the work ahead of a checkpoint, in seconds: what is done in one turn of the event loop, the
-# pause after it, and how long a slice takes at most that only looked whether a thread has ended.
-TOGETHER, PAUSE, NOTHING = 0.004, 0.001, 0.000_05
+# Seconds of the work ahead of a checkpoint:
+SECONDS_PER_TURN = 0.004  # so much of it is done in one turn of the event loop,
+PAUSE = 0.001  # and then there is a pause
+MAX_IDLE_SLICE = 0.000_05  # a slice that took no longer only looked whether a thread has ended
 
 
 class Checkpointing:
@@ -42,7 +43,7 @@ class Checkpointing:
     def __init__(self, end: Callable[[str], object]) -> None:
         """`end` ends the crawl, for the reason that it is given."""
         self._end = end
-        self.failed: StoreError | None = None
+        self.failed: StoreError | None = None  # the error after which nothing more is kept
         # True until the crawl is opened, and once the last checkpoint was taken: what is done then
         # is lost
         self.saves_no_more = True
@@ -51,6 +52,7 @@ class Checkpointing:
         self.seconds = 0.0  # that the last regular one took
         self.soon: Callable[[], None] | None = None  # has one taken as soon as possible
         self._saving = asyncio.Lock()
+        # what an error since then has lost, in words: "nothing {saved} was kept"
         self.saved = "of this run"
         # what stats.json says of the last one; kept here, for the folder may be gone
         self.kept: dict[str, Any] = {}
@@ -76,15 +78,19 @@ class Checkpointing:
             self._lacks.unwatch()
 
     async def checkpoint(self, *, last: bool = False) -> None:
-        """Write ahead in slices, then commit between two pages, in one turn of the event loop."""
+        """Write ahead in slices, then commit between two pages, in one turn of the event loop.
+
+        Do nothing once the last checkpoint was taken. Raise what failed before, or what fails now:
+        then nothing is committed, and the caller has the crawl end.
+        """
         crawl, barrier = self._crawl, self._barrier
         async with self._saving:
             if self.saves_no_more:  # the last checkpoint was taken while this one waited
                 return
             if self.failed is not None:  # nothing more is kept
                 raise self.failed
-            # Before the barrier is shut: the crawl goes on meanwhile, in slices, and only what
-            # changes again is left for the turn of the loop that commits.
+            # Before the barrier is shut: pages go on between the slices, and only what changes
+            # again is left for the turn of the loop that commits.
             await by_turns(crawl.parts.db.prepare(once=last))
             try:
                 await barrier.shut(self._may_be_stuck)
@@ -110,13 +116,13 @@ class Checkpointing:
     def fail(self, error: Exception) -> None:
         """End the crawl because of an error: the state on disk stays that of the last checkpoint.
 
-        An error that is no failure of the store is a bug that may have left a change half done,
-        which must not be committed.
+        Only the first error counts. An error that is no failure of the store is a bug that may have
+        left a change half done, which must not be committed.
         """
         if self.failed is not None:
             return
         if self._lacks is not None and lack(error):
-            self._lacks.give_way()  # now, for there may be no memory for the line
+            self._lacks.give_way()  # first: without its reserve the log line may find no memory
         taken = self._crawl.parts.db.presence.taken_away()
         if taken is not None:  # whatever failed, failed because of that
             error = StoreError(f"{taken}: nothing {self.saved} was kept")
@@ -135,33 +141,36 @@ async def by_turns(
     there is a pause, because without any the loop would spin while it waits for the disk. A slice
     may yield how long its pause is, in seconds.
     """
-    begun = now = clock()
+    turn_began = slice_ended = clock()
     for pause in slices:
-        before, now = now, clock()
-        if pause is None and now - before > NOTHING and now - begun < TOGETHER:
+        slice_began = slice_ended
+        slice_ended = clock()
+        has_worked = slice_ended - slice_began > MAX_IDLE_SLICE
+        has_time = slice_ended - turn_began < SECONDS_PER_TURN
+        if pause is None and has_worked and has_time:
             continue
         await asyncio.sleep(PAUSE if pause is None else pause)
-        begun = now = clock()
+        turn_began = slice_ended = clock()
 
 
-# seconds until the first one: a start that ends in a kill has done little again
+# seconds until the first one: if the crawl is killed soon after its start, little is done twice
 FIRST_INTERVAL = 5.0
 
 
 class RegularCheckpoints:
-    """Takes one every so many seconds, and one whenever it is asked.
+    """Takes a checkpoint every so many seconds, and one whenever it is asked.
 
-    The last one of the crawl is not its work.
+    The last one of the crawl is taken by whoever closes the crawl.
     """
 
     def __init__(self, keeping: Checkpointing, interval: float) -> None:
         self._keeping = keeping
         self._interval = interval
-        self._now = asyncio.Event()
+        self._is_wanted_now = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, crawl: Crawl, pipelines: Iterable[object]) -> None:
-        """`pipelines`: in their order. Those with hooks are restored before the first page."""
+        """Begin. `pipelines`: in their order; those with hooks are restored before the first page."""
         self._keeping.soon = self.take
         crawl.parts.in_force.listen(["CHECKPOINT_INTERVAL"], self._change)
         try:
@@ -172,7 +181,7 @@ class RegularCheckpoints:
 
     def take(self) -> None:
         """Have a checkpoint taken as soon as possible."""
-        self._now.set()
+        self._is_wanted_now.set()
 
     def end(self) -> None:
         """Take no more checkpoints."""
@@ -183,15 +192,15 @@ class RegularCheckpoints:
         """Take checkpoints at another interval, and one now, which ends a longer interval."""
         self._interval = values["CHECKPOINT_INTERVAL"]
         if self._task is not None:
-            self._now.set()
+            self._is_wanted_now.set()
 
     async def _run(self, crawl: Crawl) -> None:
         """Take a checkpoint after each interval, or at once if asked to, until one fails."""
         wait = min(FIRST_INTERVAL, self._interval)
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._now.wait(), wait)
-            self._now.clear()
+                await asyncio.wait_for(self._is_wanted_now.wait(), wait)
+            self._is_wanted_now.clear()
             wait = self._interval
             begun = time.perf_counter()
             try:
@@ -203,11 +212,10 @@ class RegularCheckpoints:
             _tell(self._keeping.seconds, crawl.stats())
 
 
-FIGURES = (("pages", "page"), ("queued", "URL"), ("hosts", "host"))
-
-
 def _tell(seconds: float, figures: Mapping[str, float]) -> None:
-    pages, queued, hosts = (count(int(figures[name]), one) for name, one in FIGURES)
+    pages = count(int(figures["pages"]), "page")
+    queued = count(int(figures["queued"]), "URL")
+    hosts = count(int(figures["hosts"]), "host")
     logger.info(
         "checkpoint in %.2f s: %s, %s queued, %s in rotation", seconds, pages, queued, hosts
     )
@@ -229,7 +237,9 @@ class Positions(Part):
         Raise if a pipeline's `restore` does. From then on each checkpoint asks for their positions.
         """
         self._db = db
-        self._pipelines = {state_name(type(one)): one for one in pipelines if _takes_part(one)}
+        self._pipelines = {
+            state_name(type(pipeline)): pipeline for pipeline in pipelines if _takes_part(pipeline)
+        }
         for name, pipeline in self._pipelines.items():
             data = db.get(PREFIX + name)
             position = None if data is None else msgpack.unpackb(data, strict_map_key=False)
@@ -270,6 +280,6 @@ def state_name(pipeline_class: type) -> str:
 
 
 def _failed(name: str, hook: str, error: Exception) -> StoreError:
-    """Log an error of a pipeline: its traceback goes to logs/errors.log."""
+    """Log an error of a pipeline's hook, and return the error that ends the crawl."""
     logger.error("%s.%s failed", name, hook, exc_info=error)
     return StoreError(f"{name}.{hook} failed: {error!r}")

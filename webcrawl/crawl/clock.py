@@ -49,17 +49,20 @@ class CrawlClock(Part):
         self._db = db
         self._wall = wall
         self._steady = steady
-        now, before = wall(), db.get(CLOCK)
-        last, ahead = msgpack.unpackb(before) if before is not None else (now, 0.0)
+        wall_now = wall()
+        saved = db.get(CLOCK)
+        # the crawl's time at the last checkpoint, and how far the machine's clock was ahead of it
+        last_time, ahead = msgpack.unpackb(saved) if saved is not None else (wall_now, 0.0)
         # A former run may have seen the machine's clock set: it stays so far ahead of the crawl's.
         # Time that has passed cannot be told from a clock that was set forward between two runs.
-        self._ahead: float = ahead
-        self._start: float = max(now - ahead, last) - steady()
+        self._ahead: float = ahead  # seconds by which the machine's clock is ahead; may be negative
+        # the crawl's time when `steady` showed 0
+        self._start: float = max(wall_now - ahead, last_time) - steady()
         self()  # a step since the last run is reported
         db.join(self)
 
     def __call__(self) -> float:
-        """Return the time now. `_ahead` is what the machine's clock shows beyond it."""
+        """Return the crawl's time now; log a step of the machine's clock since the last call."""
         now = self._start + self._steady()
         before = self._ahead
         self._ahead = self._wall() - now
@@ -69,11 +72,11 @@ class CrawlClock(Part):
         return now
 
     def at(self, steady: float) -> float:
-        """Return the time at which `time.monotonic` said this."""
+        """Return the crawl's time at which `time.monotonic` showed `steady`."""
         return self._start + steady
 
     def wall(self, at: float) -> float:
-        """Return the time that the machine's clock showed then, unless it was set since."""
+        """Return what the machine's clock showed at this time of the crawl, unless it was set since."""
         return at + self._ahead
 
     # -- the checkpoint
