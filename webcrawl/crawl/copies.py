@@ -24,7 +24,12 @@ LEFT_OUT = "copies/"  # of counters: copies whose links were left out, by the re
 
 
 class ReadCopies(Feature):
-    """Reads a known body again if its links may lead to other pages from this URL."""
+    """Reads a known body again if its links may lead to other pages from this URL.
+
+    A *copy* is an answer with a body that was seen before. A *shell* is a small body that many sites
+    have in common, such as a frameset. A *note* is a digest that is kept among those of bodies, and
+    says where a body was already followed (frontier/seen/content.py).
+    """
 
     def __init__(
         self,
@@ -34,7 +39,7 @@ class ReadCopies(Feature):
         counters: Counter[str],
         read: Read,
     ) -> None:
-        """`shells`: if the copies of another site's pages are not followed, but for these."""
+        """`shells` is set if copies on other sites may be mirrors, and only shells are followed."""
         self._copies = copies
         self._shells = shells
         self._content = content
@@ -48,14 +53,13 @@ class ReadCopies(Feature):
         Where links must stay on their site, each site's copy is followed. Elsewhere it may be a
         mirror.
         """
-        domain = RegisteredDomains()
-        mirrors = scope not in ("host", "domain")
-        copies = Copies(parts.content.holds, digests, sites=mirrors, aliases=scope != "host")
-        shells = (
-            Shells(parts.content.holds, digests, lambda url: domain(host_of(url)))
-            if mirrors
-            else None
-        )
+        holds = parts.content.holds
+        may_be_mirror = scope not in ("host", "domain")
+        copies = Copies(holds, digests, sites=may_be_mirror, aliases=scope != "host")
+        shells = None
+        if may_be_mirror:
+            domain = RegisteredDomains()
+            shells = Shells(holds, digests, lambda url: domain(host_of(url)))
         feature = cls(copies, shells, parts.content, parts.counters, read)
         parts.moments.join(feature)
         return feature
@@ -75,8 +79,9 @@ class ReadCopies(Feature):
         by_query = any(link in exchange.body for link in QUERY_LINKS)
         copy, notes = self._copies.judge(page.digest, page.url, by_query=by_query)
         if copy is Copy.ELSEWHERE:
-            notes = self._shell(page, exchange)
+            notes = self._notes_of_shell(page, exchange)
         if not notes:
+            # A copy whose links were submitted before loses none.
             if copy is not Copy.KNOWN and _may_have_links(exchange):
                 self._counters[LEFT_OUT + copy.value] += 1
             return
@@ -86,8 +91,8 @@ class ReadCopies(Feature):
             for note in notes:
                 self._content.seen(note)
 
-    def _shell(self, page: Page, exchange: Exchange) -> list[bytes]:
-        """Return the record to keep of a small body that many sites have; its copies are theirs."""
+    def _notes_of_shell(self, page: Page, exchange: Exchange) -> list[bytes]:
+        """Return the notes to keep if a body is followed as a shell on this site; else nothing."""
         # Many hosts have the same small start page, such as a frameset or a refresh, whose relative
         # links lead to each host's own pages: every host but the first was lost behind it.
         link = page.link
@@ -98,6 +103,6 @@ class ReadCopies(Feature):
 
 
 def _may_have_links(exchange: Exchange) -> bool:
-    """Return whether a body that is not read is worth a word in the last lines."""
+    """Return whether a body seems to be markup with links, so that its loss is worth counting."""
     is_markup = bool(markup(exchange.content_type, exchange.body))
     return is_markup and LINKS.search(exchange.body) is not None

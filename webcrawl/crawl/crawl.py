@@ -32,67 +32,74 @@ PATIENCE = 1.0
 
 
 class Feeding:
-    """The frontier together with what waits before it."""
+    """The frontier together with what waits before it.
+
+    Links wait in the seen store until it has decided which of them are new; it decides on many at
+    once, in a *merge*. Seeds are read as they are needed, and go through that store as well.
+    """
 
     def __init__(self, frontier: Frontier, seen: SeenStore, seeds: Seeding) -> None:
         self._frontier = frontier
         self._seen = seen
         self._seeds = seeds
         self.fed = 0  # links that have come out of the seen store
-        self._merged_at = 0.0
-        # the last slice had no link that may be fetched now, and there may be another
-        self._more = False
+        self._merged_at = 0.0  # the crawl's time at which `feed` last had a merge begun
+        # `take` has fed a slice, and there may be another: it is to be called again at once
+        self._may_have_more = False
 
     def feed(self, now: float, *, seeds: bool = True) -> bool:
-        """Move links known to be new to the frontier; return whether there were any.
+        """Move links known to be new to the frontier; return whether a next call may move more.
 
-        True, too, if there was nothing but seeds known before.
-
-        When there are none it reads seeds, then has the waiting links merged early, so that a
-        frontier that runs dry never waits for T to fill.
+        If the seen store has none at hand, seeds are read, unless `seeds` is False. If there is
+        still none, the store merges early: a frontier that runs dry never waits until the buffer
+        of the store is full.
         """
         seen = self._seen
         records = seen.take(SLICE)
-        read = False
+        has_read_seeds = False
         if not records and seeds and not self._seeds.ended:
-            read = self._seeds.read(SLICE)
+            has_read_seeds = self._seeds.read(SLICE)
         if not records and seen.pending and (now - self._merged_at >= PATIENCE or self._is_dry()):
             self._merged_at = now
             seen.merge()
             records = seen.take(SLICE)
-        new = [*filter(None, records)]
+        new = [*filter(None, records)]  # without placeholders, which were only to be marked as seen
         self.fed += len(new)
         self._frontier.add(new)
-        # of seeds that were known, the next ones may be new
-        return bool(records) or (read and not seen.pending)
+        # If all seeds of this slice were known, the next ones may be new.
+        return bool(records) or (has_read_seeds and not seen.pending)
 
     def take(self, now: float) -> Link | None:
-        """Return a link that may be fetched now, of the frontier or of what is new."""
+        """Return a link that may be fetched now, of the frontier or of what is new, or None."""
         frontier, demand = self._frontier, self._frontier.demand
-        link = frontier.take(now, spare=False)
+        link = frontier.take(now, spare=False)  # of hosts within their share of the slots
         # Before an unproven host gets a slot beyond its share, waiting links are merged: without
         # that, hosts that answer had no URL in the back-end.
         if link is None and demand.holds_back(now):
             self.feed(now, seeds=demand.wants_hosts(now) and now - self._merged_at >= PATIENCE)
         if link is None:
             link = frontier.take(now)
-        # One slice: the next turn goes on.
-        self._more = link is None and self.feed(now, seeds=demand.takes_new())
-        if self._more:
+        # One slice only, to keep this turn of the event loop short: the next call goes on.
+        self._may_have_more = link is None and self.feed(now, seeds=demand.takes_new())
+        if self._may_have_more:
             link = frontier.take(now)
         return link
 
     def next_ready(self, ready: float | None) -> float | None:
-        """Return when to call `take`: when the frontier is ready, or may get more links."""
-        if self._more:
-            more = 0.0
+        """Return when to call `take`: when the frontier is ready, or may get more links.
+
+        `ready`: when the frontier is; None if that depends on something else. So is what is returned.
+        """
+        if self._may_have_more:
+            may_get_more_at = 0.0
         elif self._seen.pending and not self._seen.busy:  # they may be of hosts that need not wait
-            more = self._merged_at + PATIENCE
+            may_get_more_at = self._merged_at + PATIENCE
         else:
-            return ready
-        return more if ready is None else min(ready, more)
+            return ready  # the end of a merge under way wakes the crawl by itself
+        return may_get_more_at if ready is None else min(ready, may_get_more_at)
 
     def _is_dry(self) -> bool:
+        """Return whether the frontier has nothing but URLs that wait for a larger budget."""
         return not self._frontier.queued - self._frontier.over_budget
 
 
@@ -120,7 +127,7 @@ class Crawl:
         self.parts = parts
         # the last run was killed, or could not keep what it did at its end
         self.cut_short = parts.db.get(CLEAN) == b""
-        self._is_over = False
+        self._is_over = False  # the last checkpoint was taken
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
         self.followers = Followers()
         self.outlook = Outlook(parts, self.stats)
@@ -141,54 +148,59 @@ class Crawl:
     # -- out
 
     def take(self, now: float) -> Link | None:
-        """Return a link that may be fetched now, or None."""
+        """Return a link that may be fetched now, or None; `next_ready` says when to ask again."""
         parts = self.parts
         if self._hands_out_nothing:
             return None
-        if parts.uplink.out:
+        if parts.uplink.out:  # our own network: only probes go
             return self._probe(now)
-        if not self._fed(now):
+        if not self._bring_in_links(now):
             return None
         link = self._feeding.take(now)
         if link is None:
             self._idle(now)
         return link
 
-    def _fed(self, now: float) -> bool:
-        """Bring due links so far that they can be taken; return False if seeds come first."""
+    def _bring_in_links(self, now: float) -> bool:
+        """Have all sources of links bring what is due.
+
+        Return False if nothing may be taken yet, because all seeds have to be read first.
+        """
         parts = self.parts
         if parts.seeding.first:
             parts.seeding.read(SLICE)
             if parts.seeding.first:
                 return False
-        if parts.portions.links:  # of few pages
+        if parts.portions.links:  # nearly always there are none
             parts.discovery.submit_portion(now, paced=len(parts.frontier) > 0)
         for on_feed in self._feeds:
             on_feed(now)
         return True
 
     def _idle(self, now: float) -> None:
+        """Tell features that no link may be fetched now."""
         for on_idle in self.parts.moments.on_idle:
             on_idle(now)
 
     def _probe(self, now: float) -> Link | None:
         """Return a link whose fetch may show that the network is back, or None.
 
-        If there is none, more links are let in.
+        If the frontier has no host left to try, more links are let in.
         """
         parts = self.parts
         link = parts.uplink.probe(now) if parts.uplink.may_probe(now) else None
-        if link is None and parts.frontier.resting() and self._fed(now):
+        if link is None and parts.frontier.resting() and self._bring_in_links(now):
             self._feeding.feed(now)
             self._idle(now)
         return link
 
     def next_ready(self) -> float | None:
-        """Return when there may be something to do; 0 is now.
+        """Return the crawl's time at which there may be something to do; 0 is now.
 
-        None: not before something is found or finished.
+        None: not before something is found or finished, or a command or a server lets it go on.
         """
         parts = self.parts
+        # Refusals and `data:` URLs ask no host: neither a pause nor an outage holds them up.
         needs_no_host = parts.refusals.waiting or parts.hostless.waiting
         if needs_no_host:
             return 0.0
@@ -248,8 +260,8 @@ class Crawl:
     ) -> bool:
         """Book the end of a download, at the time when it ended; return whether its URL is retried.
 
-        One that could not be tried leaves no trace, and one that was cut only its time. `withheld`:
-        the head of an answer that came from elsewhere, and is not kept.
+        A link of NO_OUTCOMES is put back instead, and False returned: nothing of it is counted or
+        logged. `withheld`: the head of an answer that came from elsewhere, and is not kept.
         """
         parts = self.parts
         if not link.request:  # of a spider's own request it was decided before the spider was told
@@ -263,24 +275,29 @@ class Crawl:
             # What follows from a block page is in frontier/health.py. It is the spider's business
             # if the spider asked.
             outcome.wall = wall_of(exchange.state.recognised, robots=link.is_prerequisite)
-        was_asked = outcome.ended > 0.0
+        was_asked = outcome.ended > 0.0  # else a cache or a middleware has answered, and no host
         is_final = self._free_host(link, outcome, was_asked=was_asked)
         # an answer of a wall is one of the URL, although the URL is retried
         is_logged = not was_asked or is_final or bool(outcome.wall)
-        kind = counted_as(link.path)
-        self._counted(outcome, exchange, kind if is_logged or kind != ANSWERS else REPEATS)
+        counter = counted_as(link.path)
+        if counter == ANSWERS and not is_logged:
+            counter = REPEATS
+        self._counted(outcome, exchange, counter)
         if is_logged:
             self._count_page(link, outcome, exchange)
         if not was_asked:
             notes = withheld.state.notes if withheld is not None else ()
             parts.log.finished(link, outcome, None, ["unasked", *notes])
         elif is_logged:
-            by = [PROXY] if outcome.by_proxy else []
-            parts.log.finished(link, outcome, exchange, [*notes_of(link, exchange), *by])
+            proxy_note = [PROXY] if outcome.by_proxy else []
+            parts.log.finished(link, outcome, exchange, [*notes_of(link, exchange), *proxy_note])
         return not is_final
 
     def _free_host(self, link: Link, outcome: Outcome, *, was_asked: bool) -> bool:
-        """Tell the frontier how a download has ended; return False if its URL is retried."""
+        """Tell the frontier how a download has ended, so that its host can be asked again.
+
+        Return False if the frontier has queued the URL once more.
+        """
         parts = self.parts
         if not was_asked:
             parts.frontier.unasked(link, parts.clock())
@@ -292,6 +309,7 @@ class Crawl:
         return parts.frontier.done(link, outcome, parts.clock.at(outcome.ended))
 
     def _put_back(self, link: Link, outcome: Outcome) -> None:
+        """Give a link back that could not be tried (UNTRIED), or was cut for others (DEFERRED)."""
         for on_put_back in self.parts.moments.on_put_back:
             on_put_back(link)
         if outcome.status == Status.UNTRIED:
@@ -309,16 +327,17 @@ class Crawl:
         parts.refusals.dropped(link, status)
 
     def _counted(self, outcome: Outcome, exchange: Exchange | None, answer: str = ANSWERS) -> None:
-        """`answer`: the counter of an answer.
+        """Count an outcome by its status, and the bytes of its answer.
 
-        A server's error is one, and a failure; a probe is neither.
+        `answer`: the name of the counter of such answers. A server's error counts as an answer and
+        as a failure; a probe never as a failure.
         """
         counters, status = self.parts.counters, outcome.status
         if 0 < status < TIMED_OUT or answer == PROBES:  # nearly always
             counters[answer] += 1
         else:
             is_server_error = status in (TIMED_OUT, TOO_MANY) or status >= 500
-            counters[answer] += status > 0
+            counters[answer] += status > 0  # below 0 it is a Status: there was no answer
             counters["failures"] += status < 0 or is_server_error
         counters[f"status/{status}"] += 1
         if exchange is not None:
@@ -329,15 +348,16 @@ class Crawl:
                 counters[f"since/{exchange.state.since}"] += 1
 
     def _count_page(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Count an answer of status 2xx, unless a wall gave it or its URL is no page's.
+        """Count an answer of status 2xx as a page, unless a wall gave it or its URL is no page's.
 
-        Statistics do the same.
+        Statistics choose in the same way, so that the two numbers agree.
         """
         if 200 <= outcome.status < 300 and may_be_page(link.path):
             notes = exchange.state.notes if exchange is not None else ()
             self.parts.counters[PAGES] += not (notes and walled(notes))
 
     def _ended(self, outcome: Outcome) -> float:
+        """Return the crawl's time at which a download ended; 0 if no host was asked."""
         return self.parts.clock.at(outcome.ended) if outcome.ended else 0.0
 
     # -- commands
@@ -370,7 +390,7 @@ class Crawl:
     def rests(self) -> bool:
         """Return whether for long enough nothing was left but to try hosts set aside.
 
-        If all drones rest, none tries any.
+        A drone tells its hive. Once all drones rest (`all_rest`), none tries any.
         """
         return not self._pending(busy=False)
 
@@ -422,15 +442,16 @@ class Crawl:
     def stats(self) -> dict[str, int | float]:
         """Return all counters by name."""
         parts = self.parts
-        told = [
+        of_features = [
             item for next_figures in parts.moments.next_figures for item in next_figures().items()
         ]
         frontier, counters, seen = parts.frontier, parts.counters, parts.seen.stats()
-        # hits too: without that cache this one would have seen them
+        # The cache of recent links has kept these from the seen store. Without it, the store's own
+        # cache would have known them, so they count as its hits.
         known = counters["links/known"]
         asked = seen["submitted"] + known
         figures = frontier.look.figures()
-        if due := figures["aside_due"]:
+        if due := figures["aside_due"]:  # a time of the crawl's clock; 0: there is none
             figures["aside_due"] = parts.clock.wall(due)
         if self._is_over:
             figures = at_rest(figures)
@@ -448,7 +469,8 @@ class Crawl:
             **{f"refused/{name}": value for name, value in parts.pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
         }
-        return own | {name: value for name, value in told if name not in own}
+        # A feature may be a user's own: none replaces a figure of the crawl.
+        return own | {name: value for name, value in of_features if name not in own}
 
     # -- the checkpoint
 
@@ -463,7 +485,8 @@ class Crawl:
     def checkpoint(self, *, last: bool = False) -> None:
         """Take a checkpoint. `last`: nothing is in flight any more.
 
-        A run that finds no such mark knows that hosts were asked since.
+        Only then it has the mark CLEAN. A run that does not find the mark knows that hosts were
+        asked after the checkpoint.
         """
         self.parts.db.set(CLEAN, b"1" if last else b"")
         self.parts.db.checkpoint()

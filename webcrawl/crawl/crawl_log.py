@@ -12,8 +12,8 @@ from webcrawl.content.formats.sniffing import UNNAMED, identified_type
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.output import Output
 
-# A URL that ends so without a request in its turn was given up with its host.
-AWAY = frozenset(
+# A URL that ends so without a request of its own was given up with its host.
+GIVEN_UP = frozenset(
     (
         *(Status.DNS_FAILED, Status.CONNECT_FAILED, Status.CONNECTION_LOST, Status.TIMEOUT),
         *(Status.DROPPED, Status.HOST_RETIRED),
@@ -39,11 +39,14 @@ class CrawlLog:
     def finished(
         self, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: list[str]
     ) -> None:
-        """Write the line of a URL that was fetched, or that failed."""
+        """Write the line of a URL that was fetched, or that failed, and tell the hearers.
+
+        `annotations` gets those that follow from the link.
+        """
         if link.is_probe:
             annotations.append("probe")
         if link.attempt:
-            annotations.append(f"{link.attempt + 1}t")
+            annotations.append(f"{link.attempt + 1}t")  # tries, as Heritrix writes them
         self._output.write(line(outcome.at or time.time(), link, outcome, exchange, annotations))
         for hear in self.hearers:
             hear(link, outcome, exchange)
@@ -51,7 +54,7 @@ class CrawlLog:
     def dropped(self, link: Link, status: int) -> None:
         """Write the line of a URL that ended without a request."""
         notes = ["revisit"] if link.is_revisit else []
-        if status in AWAY:
+        if status in GIVEN_UP:
             notes.append("given_up")
         self.finished(link, Outcome(status), None, notes)
 
@@ -66,9 +69,9 @@ CUT = "cut/"  # before a media type, in a counter
 
 
 def flaws_of(exchange: Exchange) -> list[str]:
-    """Return the counters of what is wrong with an answer.
+    """Return the names of the counters of what is wrong with an answer.
 
-    There are as many types as `identified_type` knows.
+    A server cannot make up new ones: only the types that `identified_type` knows are named.
     """
     counters = [f"flaw/{flaw}" for flaw in exchange.flaws]
     if exchange.truncated:
@@ -84,7 +87,7 @@ def note_of(exchange: Exchange) -> str:
 
 
 def notes_of(link: Link, exchange: Exchange | None) -> list[str]:
-    """Return all notes, but for the number of tries."""
+    """Return the annotations of a URL in crawl.log that `CrawlLog.finished` does not add itself."""
     notes = [] if exchange is None else _of_answer(exchange)
     if link.history and link.is_revisit:
         return [*_of_revisit(exchange), *notes]
@@ -103,7 +106,7 @@ def _of_revisit(exchange: Exchange | None) -> list[str]:
 
 
 def _of_answer(exchange: Exchange) -> list[str]:
-    """Return notes on what was not taken whole, processed or stored, and those of others."""
+    """Return the notes on what was not read whole, processed or stored, and those of features."""
     notes = [f"truncated:{exchange.truncated}"] if exchange.truncated else []
     if exchange.state.duplicate:
         notes.append("duplicate:digest")  # Heritrix's words
