@@ -85,7 +85,13 @@ class OtherDrones(Protocol):
 
 
 class Discovery:
-    """Submits links: of pages, redirects, large pages in portions, and single ones."""
+    """Submits links: of pages, redirects, large pages in portions, and single ones.
+
+    To *submit* a link is to take it through the filters, and to leave it to the seen store to decide
+    whether it is new. *Requisites* of a page are what it needs to be shown, such as images. A page
+    is an *entrance* if the hop to it led into another site. The rest of a page with very many links
+    is kept in *portions*, which are submitted later.
+    """
 
     def __init__(
         self,
@@ -103,7 +109,8 @@ class Discovery:
         """`heard` gets each page and the URLs it links to, whatever becomes of them.
 
         `leave` gets the links that would be submitted, in a crawl that does not follow them. If
-        `frontier.found` is set, that gets them in place of the seen store.
+        `frontier.found` is set, that gets them in place of the seen store. `lately` has the URLs
+        that were submitted a short time ago, which need not be submitted again.
         """
         self._heard = heard
         self._discovery_sink = frontier.found
@@ -130,7 +137,8 @@ class Discovery:
         """Submit the links of a page, in one batch; `hops` has the letter of each, or one for all.
 
         Of very many the first are submitted now, and the others in portions. `needed`: these are
-        its requisites. `targets` gets the canonical forms that are found now.
+        its requisites, which have filters of their own. `targets` gets, by link, the canonical form
+        of those that are submitted now, or None.
         """
         self._counters["links"] += len(links)
         page = self._marked_if_entrance(page)
@@ -168,13 +176,14 @@ class Discovery:
         # Only what this chain itself has asked for: with any URL that is known, each page that
         # redirects to `/login` would fetch that again. A loop that changes no cookie ends here, at
         # the seen store; one that sets a new one each time ends at REDIRECT_MAX_HOPS.
-        again = Link(location, page.path + "R", page.url, page.seed, chain=chain)
-        self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
+        repeated = Link(location, page.path + "R", page.url, page.seed, chain=chain)
+        variant = f"cookies {cookies.decode('latin-1')}"
+        self._counters["links/new"] += self.submit(repeated, variant)
 
     def moved(self, page: Link, location: str, history: str) -> bool:
         """Submit the address to which a page has moved for good, with the page's history.
 
-        False if a filter drops that.
+        Return False if a filter drops the address.
         """
         return self.submit(Link(location, f"{page.path}R", page.url, page.seed, history=history))
 
@@ -187,7 +196,7 @@ class Discovery:
         return replace(page, path=path, history="", chain="")
 
     def _marked_if_entrance(self, page: Link) -> Link:
-        """Return the page with a mark in its path if it enters a site; its links inherit the path."""
+        """Return the page with a mark in its path if it is an entrance; its links inherit the path."""
         path = entered(page.path, page.via, page.url, self._site_of)
         if path is page.path:
             return page
@@ -206,17 +215,21 @@ class Discovery:
     ) -> None:
         """Take links of a page through the filters, and hand what is new to the seen store.
 
-        `kind` and `hops` are letters of the discovery path: R is a redirect. In a crawl that has no
-        seen store of its own (`_discovery_sink`) or does not follow links (`_leave_unfollowed`), these get the records
-        instead. `chain` is kept with each link; `targets` gets the canonical form of each.
+        `kind` is the letter of the discovery path by which the filters judge all of them (R is a
+        redirect), `hops` the letter that each record gets. In a crawl whose frontier takes the links
+        of pages itself (`_discovery_sink`), or that does not follow links (`_leave_unfollowed`),
+        these get the records instead. `chain` is kept with each link; `targets` gets the canonical
+        form of each.
         """
         absorbed_before = self._recent_urls.absorbed
         # A redirect is no step away from the seed.
         depth = page.depth + (kind != "R")
+        # A sink gets all links of each page, and so those found before, too.
         recent_urls = self._recent_urls if self._discovery_sink is None else None
         keys, urls, canonical_of = self._pipeline.process(
             page.url, depth, links, base, recent_urls, page.path + kind, self._heard, filters
         )
+        # With URL_MAX_LENGTH the pipeline's forms are not those that others would make of the links.
         if targets is not None and self._pipeline.is_usual:
             targets.update(canonical_of)
         self._counters["links/known"] += self._recent_urls.absorbed - absorbed_before
@@ -241,7 +254,11 @@ class Discovery:
         self._recent_urls.add(urls)
 
     def submit_portion(self, now: float, *, paced: bool = True) -> bool:
-        """Submit the next links of a large page if it is time; return whether more wait."""
+        """Submit the next links of a large page if it is time; return whether more wait.
+
+        `paced`: keep the pace, because other links wait. Raise what ends the crawl: an error of the
+        store, the disk, memory or the user's own code. By any other error the portion is lost.
+        """
         portion = self._portions.take(now, paced=paced) if self._portions.links else None
         if portion is None:
             return bool(self._portions.links)
@@ -278,8 +295,9 @@ class Discovery:
     def offer(self, link: Link, variant: str = "", *more: str) -> Offered:
         """Take a link from a request of a user's spider, and return what became of it.
 
-        Each variant of a URL is seen separately. Whether the link is new depends on
-        the first one; `more` variants are marked as seen.
+        A *variant* tells requests of one URL apart, such as those with other bodies: each is seen
+        separately. Whether the link is new depends on the first one; `more` variants are marked as
+        seen.
         """
         if not self._pipeline.process(link.via, link.depth, [link.url]).urls:
             return Offered.FILTERED
@@ -291,7 +309,10 @@ class Discovery:
         return Offered.SUBMITTED
 
     def accept(self, link: Link, variant: str = "", *more: str) -> bool:
-        """Take a link of ours that has passed the filters; return False if it is known already."""
+        """Submit a link of ours that has passed the filters; return False if it is known already.
+
+        True does not say that it is new: the seen store may find out later that it is known.
+        """
         keys = [self._pipeline.key(link.url, each) for each in (variant, *more)]
         may_be_new = self._seen.submit(keys, [link.pack(), *([MARK_AS_SEEN] * len(more))])
         return may_be_new != 0
@@ -306,17 +327,20 @@ class Discovery:
         self._seen.submit([self._pipeline.key(link.url, variant)], [MARK_AS_SEEN])
 
     def received(self, records: Sequence[bytes]) -> None:
-        """Take links that other drones found, which have passed all filters that do not learn."""
+        """Submit links that other drones found, which have passed all filters that do not learn.
+
+        Filters that learn judge them here, too.
+        """
         learned = self._pipeline.learned(records)
         if learned:
             self._seen.submit(self._pipeline.keys([url_of(record) for record in learned]), learned)
 
 
 def fitting_links(link: Link, base: str, addresses: Sequence[str]) -> int:
-    """Return how many links of a page may be followed.
+    """Return how many links of a page may be followed, so that their text stays bounded.
 
     Each may get lines with its URL, the page's and the seed's.
     """
-    return fitting(
-        [addresses], min(len(base), MAX_LENGTH) + len(link.url) + len(link.seed), LINK_TEXT_ROOM
-    )
+    # A relative link becomes as long as the base allows.
+    chars_beside_link = min(len(base), MAX_LENGTH) + len(link.url) + len(link.seed)
+    return fitting([addresses], chars_beside_link, LINK_TEXT_ROOM)

@@ -17,12 +17,16 @@ MIB = 1 << 20
 
 
 class DiskSpace:
-    """Requests under way are finished, and checkpoints continue."""
+    """Holds the crawl while too little of the disk is free, and lets it go on when there is more.
+
+    While it is held, requests under way are finished, and checkpoints continue.
+    """
 
     def __init__(self, folder: Path, least: int, hold: Callable[[str], str]) -> None:
-        """`hold` has nothing fetched for the reason that it is given, and goes on if that is empty.
+        """Hold the crawl if less than `least` MiB are free on the disk of `folder`.
 
-        It returns what comes of it, for a line.
+        `hold` is called with the reason for which nothing is to be fetched, or with an empty one to
+        let the crawl go on; it returns in words what happens then.
         """
         self._folder = folder
         self._least = least
@@ -39,7 +43,7 @@ class DiskSpace:
         self._loop.stop()
 
     def change(self, values: CheckedSettings) -> None:
-        """Take another MIN_FREE_DISK, which the next look resolves; 0: never too little."""
+        """Take another MIN_FREE_DISK, which the next look applies; 0: never too little."""
         self._least = values["MIN_FREE_DISK"]
 
     def look(self) -> None:
@@ -48,12 +52,12 @@ class DiskSpace:
             free = shutil.disk_usage(self._folder).free // MIB
         except OSError:  # JOBDIR was moved or removed: the next checkpoint finds out, and says so
             return
-        short = free < self._least
-        if short == self._paused:
+        is_short = free < self._least
+        if is_short == self._paused:
             return
-        self._paused = short
-        then = self._hold("disk nearly full" if short else "")
-        if short:
+        self._paused = is_short
+        then = self._hold("disk nearly full" if is_short else "")
+        if is_short:
             logger.warning(
                 "%d MiB are free for %s, less than MIN_FREE_DISK = %d: fetching is paused until there is more",
                 free,

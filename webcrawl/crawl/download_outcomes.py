@@ -22,14 +22,15 @@ from webcrawl.store.jobdir.index_line import NOT_MODIFIED
 logger = logging.getLogger(__name__)
 
 WHOLE = "download_fail_on_dataloss"  # in what was asked: whether the answer is to be whole
-# Why a body is not whole that may be so next time; how much of one is kept is the crawl's own
-# choice (`length`), and broken chunks (`unspecified`) are the server's way
-SHORT = ("disconnect", "time")
+# Reasons for which a body is cut short that may be whole next time. The others are final: `length`
+# is the crawl's own choice, and broken chunks (`unspecified`) are the server's way.
+RETRYABLE_CUTS = ("disconnect", "time")
 # seconds, and the host's usual wait, until what failed while this process was stopped is asked
 # again
-STOPPED = 2.0
-# seconds: an answer so long ago says that a proxy is at fault, not what all requests need
-LATELY = 300.0
+RETRY_WAIT_AFTER_STOP = 2.0
+# seconds: if any request was answered within so many, a proxy that fails is itself at fault, and not
+# the network that all requests need
+RECENT_ANSWER = 300.0
 
 
 class Asked(Protocol):
@@ -42,7 +43,11 @@ class Asked(Protocol):
 
 
 class Outcomes:
-    """Notes the outcome of each download in its trip."""
+    """Notes the outcome of each download in its trip.
+
+    A failure is *doubtful* if our own network may be to blame. Time is *lost* while this process does
+    not run, such as when the machine sleeps: what failed then is not charged to the host.
+    """
 
     uplink: Uplink | None = None  # of the crawl that is open
 
@@ -68,7 +73,7 @@ class Outcomes:
         self._whole = whole
         self._ours = ours
         self._retry_times = retry_times
-        self._answered_at = float("-inf")  # by whatever way
+        self._answered_at = float("-inf")  # the last answer, whatever the proxy; time.monotonic
 
     def note_answer(self, request: Asked, trip: Trip, status: int) -> None:
         """Note the outcome of a download that has an answer, whole or not."""
@@ -85,7 +90,10 @@ class Outcomes:
             self._note_unfinished(request, trip, outcome, exchange)
 
     def note_failure(self, request: Asked, trip: Trip, error: Exception) -> None:
-        """Note the outcome of a download that has failed, by the error and its cause."""
+        """Note the outcome of a download that has failed, by the error and its cause.
+
+        `error` has been `judged`.
+        """
         cause = fetch_error(error)
         status = Status.DEFERRED if trip.cut else self._status(error, request)
         outcome = outcome_of(status, trip.begun)
@@ -94,10 +102,10 @@ class Outcomes:
         outcome.seconds -= self._clock.lost_since(trip.begun)
         outcome.wait = wait_of(error)
         outcome.retries = self._retries_after(status, request, trip)
-        outcome.answered = trip.exchange is not None
+        outcome.answered = trip.exchange is not None  # it came, and then something failed
         outcome.permanent = _permanent(error)
         outcome.doubtful = _doubtful(error)
-        outcome.short = _short(trip.exchange)
+        outcome.short = _retryable_cut(trip.exchange)
         # Code that awaits an answer chose the proxy itself, and gets the error as it is.
         if isinstance(cause, ProxyFailed) and not trip.inline and self._is_its_own(cause):
             outcome.status = Status.CONNECT_FAILED
@@ -124,7 +132,8 @@ class Outcomes:
         """Return whether the failure is that of one request's own proxy, while other routes to the
         web still work.
         """
-        return error.proxy not in self._ours and time.monotonic() - self._answered_at < LATELY
+        has_recent_answer = time.monotonic() - self._answered_at < RECENT_ANSWER
+        return error.proxy not in self._ours and has_recent_answer
 
     def _note_unfinished(
         self, request: Asked, trip: Trip, outcome: Outcome, exchange: Exchange
@@ -136,7 +145,7 @@ class Outcomes:
         if trip.inline:
             return
         is_page = 200 <= outcome.status < 300 or outcome.status == NOT_MODIFIED
-        if is_page and exchange.truncated in SHORT:
+        if is_page and exchange.truncated in RETRYABLE_CUTS:
             self._note_short(request, trip, outcome, exchange.truncated)
         if _is_unfinished(outcome) and not trip.is_prerequisite:
             for hear in self._unfinished:
@@ -152,9 +161,10 @@ class Outcomes:
         outcome.doubtful = True
         must_be_whole = request.meta.get(WHOLE, self._whole)
         outcome.retries = _retries(request.meta) if must_be_whole else 0
+        # While this process did not run, the server may have given up on it.
         if self._clock.lost_since(trip.begun):
             outcome.status = Status.UNTRIED
-            outcome.wait = STOPPED
+            outcome.wait = RETRY_WAIT_AFTER_STOP
             outcome.doubtful = False
 
     def judged(self, request: Asked, error: Exception, begun: float) -> Exception:
@@ -166,7 +176,7 @@ class Outcomes:
         if cause is None:
             return error
         if cause.sign in DOUBTFUL and self._clock.lost_since(begun):
-            return NotRunning(str(error), wait=STOPPED)
+            return NotRunning(str(error), wait=RETRY_WAIT_AFTER_STOP)
         if self.uplink is None:
             return error
         wait = self.uplink.failed(request.url, cause, begun, time.monotonic())
@@ -177,6 +187,7 @@ class Outcomes:
         return f"{type(error).__module__}.{type(error).__qualname__}"
 
     def _status(self, error: Exception, request: Asked) -> int:
+        """Return the status that stands for an error: the machine's, the download's, or a bug's."""
         if is_untried(error) or lack(error):
             return Status.UNTRIED
         cause = fetch_error(error)
@@ -192,7 +203,7 @@ def _shows_network(trip: Trip) -> bool:
     """Return whether an answer shows that our network is there: one that was cut off does not."""
     if trip.exchange is None:
         return trip.link is not None  # a `data:` URL has none
-    return trip.exchange.truncated not in SHORT
+    return trip.exchange.truncated not in RETRYABLE_CUTS
 
 
 def fetch_error(error: Exception) -> FetchError | None:
@@ -228,9 +239,11 @@ def _is_unfinished(outcome: Outcome) -> bool:
     return outcome.status >= 400 or bool(outcome.short) or asks_to_wait
 
 
-def _short(exchange: Exchange | None) -> str:
+def _retryable_cut(exchange: Exchange | None) -> str:
     """Return why a part of the answer is missing that the next try may bring; empty if none is."""
-    return exchange.truncated if exchange is not None and exchange.truncated in SHORT else ""
+    if exchange is None or exchange.truncated not in RETRYABLE_CUTS:
+        return ""
+    return exchange.truncated
 
 
 def wait_of(error: Exception) -> float:
