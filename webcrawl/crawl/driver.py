@@ -103,7 +103,11 @@ class Steps(Protocol):
 
 
 class Driver:
-    """Runs the steps for each URL. Nothing is fetched before the first `wake`."""
+    """Runs the steps for each URL. Nothing is fetched before the first `wake`.
+
+    A trip is *ready* once its answer is in the barrier and waits to be visited. It is *in the
+    processors* from its first wait there until it is finished.
+    """
 
     def __init__(
         self,
@@ -127,12 +131,14 @@ class Driver:
         # step may empty a body, so what was added is what is taken away again.
         self._bytes_of: dict[Trip, int] = {}
         self._bytes_waiting = 0
-        self._batch_size = LARGEST_BATCH
-        self._start_is_scheduled = False
-        self._reading_is_scheduled = False
+        self._batch_size = LARGEST_BATCH  # pages; `_visit_batch` chooses it by the time they took
+        self._start_is_scheduled = False  # `_start_fetches` runs in the next turn of the event loop
+        self._reading_is_scheduled = False  # `_visit_batch` does
         self._closed = False
-        self._more_may_be_due = False  # than the fetches that were begun
+        # The last look stopped before all that was due was begun: room for it has to come first.
+        self._more_may_be_due = False
         self._looked_at = float("-inf")  # when fetches were last looked for, in the loop's time
+        # What `close` has returned: done when nothing is under way any more
         self._drained: asyncio.Future[None] | None = None
         barrier.watch(self)
 
@@ -161,15 +167,17 @@ class Driver:
             self.wake()
 
     def _start_fetches(self) -> None:
-        """Start whatever is due. Once STARTING_TIME has passed, leave the rest to the next turn."""
+        """Start whatever is due. Once STARTING_TIME has passed, leave the rest to the next turn.
+
+        If there is no room for one more fetch, the end of a fetch or of a page wakes it again.
+        """
         self._start_is_scheduled = False
         PAGE.set(None)  # the event loop runs this with the page of whoever called `wake`
         self._looked_at = self._loop.time()
         started_at = self._clock()
         while not self._closed:
-            self._more_may_be_due = (
-                self._bytes_waiting >= self._max_bytes_waiting or not self._steps.may_fetch()
-            )
+            has_no_room = self._bytes_waiting >= self._max_bytes_waiting
+            self._more_may_be_due = has_no_room or not self._steps.may_fetch()
             if self._more_may_be_due:
                 return
             try:
@@ -204,7 +212,7 @@ class Driver:
         finally:
             del self.fetching[trip]
             self._send_on(trip, has_answer=has_answer)
-            # Else all that is due was begun, and this host is not due yet.
+            # Now there may be room. Otherwise all that is due was begun, and this host is not due.
             if self._more_may_be_due:
                 self.wake()
 
@@ -222,6 +230,7 @@ class Driver:
             self.go_on()
 
     def _count_bytes(self, trip: Trip) -> None:
+        """Count the memory of an answer, until `_process_to_end` takes it away again."""
         length = self._bytes_of[trip] = len(trip.exchange.body) if trip.exchange is not None else 0
         self._bytes_waiting += length
 
@@ -243,7 +252,8 @@ class Driver:
         if not self._ready or not self._barrier.may_begin():
             return
         pages = self._pages_of_next_batch()
-        trips, self._ready = self._ready[:pages], self._ready[pages:]
+        trips = self._ready[:pages]
+        self._ready = self._ready[pages:]
         if self._ready:
             self.go_on()
         started_at = self._clock()
@@ -258,6 +268,8 @@ class Driver:
             self._visited_not_processed -= 1
             self._begin_processing(trip, page_or_error)
         seconds = self._clock() - started_at
+        # At this speed so many fit into READING_TIME. The size at most doubles: the next pages may
+        # be slow ones again.
         pages_in_time = int(len(trips) * READING_TIME / max(seconds, 1e-6))
         self._batch_size = max(1, min(LARGEST_BATCH, 2 * self._batch_size, pages_in_time))
 
@@ -271,6 +283,7 @@ class Driver:
         return self._batch_size
 
     def _hear_own(self, trip: Trip) -> None:
+        """Hear a robots.txt or a probe at once, in no batch, and take it through the processors."""
         page_or_error: PageOrError
         try:
             page_or_error = self._steps.hear(trip)
@@ -293,6 +306,7 @@ class Driver:
         self._in_processors[trip] = task, processing
 
     async def _process_to_end(self, trip: Trip, page_or_error: PageOrError) -> None:
+        """Take a page through the processors, then finish its trip, whatever was raised."""
         try:
             await self._steps.process(trip, page_or_error)
         except BaseException as error:  # noqa: BLE001 - as above
@@ -337,6 +351,7 @@ class Driver:
         return drained
 
     def _settle_if_drained(self) -> None:
+        """End the future of `close` if nothing is under way any more."""
         if self._drained is not None and not self._drained.done() and not self.busy:
             self._drained.set_result(None)
 

@@ -35,30 +35,41 @@ from webcrawl.store.worker import Worker
 logger = logging.getLogger(__name__)
 
 
-# connections to each server; a host's questions go through one of them, which has its captures
+# A lane is one connection to each server, with a thread. A host's questions all go through the same
+# lane, whose connections keep the host's captures.
 LANES = 4
 REMEMBERED = 10_000  # payloads that were found: 5 MB
 PATIENCE = 20.0  # seconds that a page waits for an answer
 
 
 class CdxServers:
-    """Asks one after the other until one has the payload. No failure of theirs is an error."""
+    """Asks CDX servers one after the other until one has the payload.
+
+    No failure of a server is an error: the page is stored whole.
+    """
 
     def __init__(
         self, addresses: Sequence[str], before: str, count: Callable[[Iterable[str]], None]
     ) -> None:
+        """`before` is a time in 14 digits: captures from then on are not of the earlier crawl.
+
+        `count` raises counters by their names.
+        """
         self._lanes = [
             [(CdxServer(one, before), Worker()) for one in addresses] for _ in range(LANES)
         ]
         self._count = count
-        self._found: dict[str, EarlierCapture] = {}  # by digests of answers
-        self._told: set[str] = set()
+        self._found: dict[str, EarlierCapture] = {}  # by digests of answers, the oldest first
+        self._warned_of: set[str] = set()  # addresses of servers whose failure was logged
 
     async def holder(self, exchange: Exchange) -> EarlierCapture | None:
-        """Return a capture with the payload of this answer, or with its decoded body as payload."""
+        """Return a capture with the payload of this answer, or with its decoded body as payload.
+
+        Return None if no server that answers in good time has one; count the page if any did not.
+        """
         if exchange.digest in self._found:
             return self._found[exchange.digest]
-        is_asked = True
+        all_have_answered = True
         # By the host: a lane keeps the captures of the hosts that it has asked for.
         lane = self._lanes[crc32(host_of(exchange.url).encode()) % LANES]
         for server, worker in lane:
@@ -66,29 +77,32 @@ class CdxServers:
             try:
                 found = await asyncio.wait_for(answer, PATIENCE)
             except TimeoutError:
-                server.interrupt()
-                self._lose(server, f"{server.address}: no answer within {PATIENCE:.0f} seconds")
-                is_asked = False
+                server.interrupt()  # or its thread would go on waiting
+                self._warn_once(
+                    server, f"{server.address}: no answer within {PATIENCE:.0f} seconds"
+                )
+                all_have_answered = False
             except CdxServerError as error:
-                self._lose(server, str(error))
-                is_asked = False
+                self._warn_once(server, str(error))
+                all_have_answered = False
             else:
                 if found is not None:
                     return self._remember(exchange.digest, found)
-        if not is_asked:
+        if not all_have_answered:
             self._count(["since/unasked"])
         return None
 
     def _remember(self, digest: str, found: EarlierCapture) -> EarlierCapture:
-        """Other URLs may have the same payload, of which the servers know only under this one."""
+        """Keep a capture for other URLs with this payload, which the servers know only by this URL."""
         self._found[digest] = found
         while len(self._found) > REMEMBERED:
             del self._found[next(iter(self._found))]
         return found
 
-    def _lose(self, server: CdxServer, why: str) -> None:
-        if server.address not in self._told:
-            self._told.add(server.address)
+    def _warn_once(self, server: CdxServer, why: str) -> None:
+        """Log the first failure of each server: in all lanes it has the same address."""
+        if server.address not in self._warned_of:
+            self._warned_of.add(server.address)
             logger.warning(
                 "since: %s; until it answers, pages that only this server knows are stored in full",
                 why,
@@ -111,17 +125,18 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 SLICE_PAUSE = 0.001  # seconds between two slices of the work ahead
-EVERY = 10.0  # seconds between two lines on how far it is
+PROGRESS_INTERVAL = 10.0  # seconds between two log lines on how far it is
 THREADS = 4  # records read at once
 # bytes of earlier pages at hand, while their URLs are asked for; beyond it, pages are fetched whole
 BYTES_AT_HAND = 64 << 20
-HOSTS_REMEMBERED = 10_000  # that are remembered
+HOSTS_REMEMBERED = 10_000  # for which signs against conditions are kept
 # URLs in a row that failed with a condition and are answered without: their host does not bear any
 FAILURES_UNTIL_SURE = 3
 # Of answers to conditions: bad request; precondition failed, which RFC 9110 13.1.2 keeps for other
 # methods than GET; a range that nobody asked for
 REFUSALS = frozenset((400, 412, 416))
-# Of a request: it is a condition already, or its answer may be another than the earlier crawl had
+# Headers of a request that is a condition already, or whose answer may be another than the earlier
+# crawl had
 PARTICULAR = frozenset(
     (
         b"If-None-Match",
@@ -150,7 +165,11 @@ def _failed_before(trip: Trip) -> bool:
 
 
 class Since:
-    """The earlier crawl, which downloaders ask before a request and after an answer."""
+    """The earlier crawl, which downloaders ask before a request and after an answer.
+
+    A *condition* is the If-None-Match or If-Modified-Since of a request, made of the earlier capture:
+    by a 304 the server says that the page is still the same.
+    """
 
     def __init__(
         self,
@@ -164,12 +183,12 @@ class Since:
         self._count = count
         self._fail = fail
         self._servers = servers
-        self._counted = 0
+        self._lost_counted = 0  # of `earlier.lost`: the losses that are in the counter already
         self._workers = [Worker() for _ in range(THREADS)]
-        self._turns = cycle(self._workers)
-        self._held = 0
-        # signs that a host bears no conditions: with FAILURES_UNTIL_SURE of them it gets none
-        self._bare: dict[str, int] = {}
+        self._next_workers = cycle(self._workers)
+        self._bytes_at_hand = 0  # of earlier pages whose URLs are being fetched
+        # By host: the signs that it bears no conditions. With FAILURES_UNTIL_SURE it gets none.
+        self._signs_against: dict[str, int] = {}
 
     async def latest(self, trip: Trip, url: str, headers: Headers) -> LatestCapture | None:
         """Return the earlier record of a page that is about to be requested by GET, or None.
@@ -183,9 +202,9 @@ class Since:
         trip.begun = time.monotonic()  # a slow disk does not make the host a slow one
         if known is None or known.page is None:
             return known
-        bears_no_condition = self._bare.get(host_of(url), 0) >= FAILURES_UNTIL_SURE
+        bears_no_condition = self._signs_against.get(host_of(url), 0) >= FAILURES_UNTIL_SURE
         if bears_no_condition or _failed_before(trip):
-            known.page = None
+            known.page = None  # without a page `known` has no conditions
         else:
             self._hold(known, known.page)
         return known
@@ -193,40 +212,45 @@ class Since:
     def answered(self, trip: Trip, known: LatestCapture, answer: Exchange) -> Exchange:
         """Return the answer, or the page that a 304 stands for.
 
-        If a host cannot handle conditional GETs, the URL is tried again later, and the host gets no
-        more of them. A host also gets no more of them once several of its URLs in a row
+        Raise Cancelled if the host refuses the condition: the URL is tried again later, and the host
+        gets no more conditions. A host also gets no more of them once several of its URLs in a row
         failed with them and were answered without.
         """
         if known.conditions and answer.status in REFUSALS:
-            self._note(answer.url, FAILURES_UNTIL_SURE)
+            self._note_signs(answer.url, FAILURES_UNTIL_SURE)
             trip.cut = True  # nobody's fault, and no outcome: it comes again
             raise Cancelled("the host fails on conditional requests")
         if answer.status < HTTPStatus.BAD_REQUEST:
             if known.conditions:
-                self._bare.pop(host_of(answer.url), None)
+                self._signs_against.pop(host_of(answer.url), None)
             elif _failed_before(trip):
-                self._note(answer.url, 1)
+                self._note_signs(answer.url, 1)
         # A 304 becomes a page with the earlier body: behind it lie links that no server sends
         # again, and every pipeline works unchanged.
         return known.complete_answer(answer)
 
-    def _note(self, url: str, signs: int) -> None:
+    def _note_signs(self, url: str, signs: int) -> None:
+        """Note signs that the URL's host bears no conditions; forget the host that was first."""
         host = host_of(url)
-        self._bare[host] = self._bare.get(host, 0) + signs
-        while len(self._bare) > HOSTS_REMEMBERED:
-            del self._bare[next(iter(self._bare))]
+        self._signs_against[host] = self._signs_against.get(host, 0) + signs
+        while len(self._signs_against) > HOSTS_REMEMBERED:
+            del self._signs_against[next(iter(self._signs_against))]
 
     def _hold(self, known: LatestCapture, page: Exchange) -> None:
-        """Count the memory of an earlier page until its URL has been fetched and processed."""
+        """Count the memory of an earlier page, or let go of the page if there is no room.
+
+        Without the page, its URL is requested without a condition.
+        """
         size = len(page.payload) + len(page.body)
-        if self._held + size > BYTES_AT_HAND:
+        if self._bytes_at_hand + size > BYTES_AT_HAND:
             known.page = None
             return
-        self._held += size
-        finalize(known, self._let_go, size)  # as soon as the answer is there
+        self._bytes_at_hand += size
+        # when `known` is freed: nothing else tells when the download has ended, in whatever way
+        finalize(known, self._let_go, size)
 
     def _let_go(self, size: int) -> None:
-        self._held -= size
+        self._bytes_at_hand -= size
 
     async def compare(self, exchange: Exchange) -> None:
         """Note in an answer that the earlier crawl has its payload.
@@ -247,8 +271,9 @@ class Since:
 
     async def _asked(self, look: Callable[[A], T], what: A) -> T:
         """Return the finding of a thread, and count what could not be read meanwhile."""
-        found = await asyncio.wrap_future(next(self._turns).submit(look, what))
-        lost, self._counted = self._earlier.lost - self._counted, self._earlier.lost
+        found = await asyncio.wrap_future(next(self._next_workers).submit(look, what))
+        lost = self._earlier.lost - self._lost_counted
+        self._lost_counted += lost
         if lost:
             self._count(["since/unreadable"] * lost)
         return found
@@ -274,11 +299,11 @@ async def since_of(
     for line in found.left_out:
         logger.warning("since: %s", line)
     index = EarlierIndex(crawl.parts.db.disk, crawl.parts.db.folder, found.files, found.servers)
-    told_at = time.monotonic()
+    logged_at = time.monotonic()
     for _ in index.open():
         await asyncio.sleep(SLICE_PAUSE)
-        if time.monotonic() - told_at >= EVERY:
-            told_at = time.monotonic()
+        if time.monotonic() - logged_at >= PROGRESS_INTERVAL:
+            logged_at = time.monotonic()
             logger.info(
                 "since: %.1f of %.1f MB of the index files read",
                 *(size / 1e6 for size in index.progress),

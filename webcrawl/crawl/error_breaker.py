@@ -54,32 +54,37 @@ class ErrorBreaker(logging.Handler):
     """
 
     def __init__(self, folder: Path, many: int, seconds: float, end: Callable[[str], None]) -> None:
-        """`end` ends the crawl, for the reason that it is given."""
+        """End the crawl once `many` errors come within `seconds`, by `end` with the reason."""
         super().__init__(logging.ERROR)
         self._many = many
         self._seconds = seconds
         self._end = end
-        self._times: deque[float] = deque(maxlen=many)
+        self._times: deque[float] = deque(maxlen=many)  # of the last errors, by time.monotonic
         self._path = folder / "logs" / "errors.log"
         self._file: _Errors | None = None
-        # errors, by the place in the code that raised them
-        self._alike: Counter[tuple[str, int]] = Counter()
-        self._filtered: list[logging.Handler] = []
+        self._errors_at: Counter[tuple[str, int]] = (
+            Counter()
+        )  # by the file and line that raised them
+        # the handlers that write to a screen: they show only the first errors of each place
+        self._screens: list[logging.Handler] = []
 
     def opened(self) -> None:
         """Begin to hear all log records: open errors.log, and filter what the screen shows."""
         self._loop = asyncio.get_running_loop()
-        # then it cannot be written to, which is said where it is tried
+        # If the folder cannot be made, the first error finds out, and `_Errors` says so.
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = _Errors(self._path, delay=True, encoding="utf-8", errors="backslashreplace")
         self._file.setFormatter(ReadableFormatter(logging.Formatter(LINE)))
-        screens = [
-            one for one in logging.getLogger().handlers if isinstance(one, logging.StreamHandler)
+        streams = [
+            handler
+            for handler in logging.getLogger().handlers
+            if isinstance(handler, logging.StreamHandler)
         ]
-        self._filtered = [one for one in screens if not isinstance(one, logging.FileHandler)]
-        for handler in self._filtered:
-            handler.addFilter(self._shows)
+        # A FileHandler is a StreamHandler, too.
+        self._screens = [one for one in streams if not isinstance(one, logging.FileHandler)]
+        for screen in self._screens:
+            screen.addFilter(self._shows)
         logging.getLogger().addHandler(self)
 
     def change(self, values: CheckedSettings) -> None:
@@ -89,8 +94,8 @@ class ErrorBreaker(logging.Handler):
 
     def closed(self) -> None:
         logging.getLogger().removeHandler(self)
-        for handler in self._filtered:
-            handler.removeFilter(self._shows)
+        for screen in self._screens:
+            screen.removeFilter(self._shows)
         if self._file is not None:
             with contextlib.suppress(OSError):  # what it could not write before, which was said
                 self._file.close()
@@ -102,7 +107,7 @@ class ErrorBreaker(logging.Handler):
         has_file = self._file is not None and not self._file.failed
         if not is_error or not has_file:
             return True
-        return self._alike[_origin(record)] < TRACEBACKS_SHOWN
+        return self._errors_at[_origin(record)] < TRACEBACKS_SHOWN
 
     def is_ours(self, record: logging.LogRecord) -> bool:
         """Return whether this crawl has logged it, and no other one of the process."""
@@ -121,8 +126,8 @@ class ErrorBreaker(logging.Handler):
             return
         self._file.emit(record)
         origin = _origin(record)
-        self._alike[origin] += 1
-        is_last_shown = self._alike[origin] == TRACEBACKS_SHOWN and bool(self._filtered)
+        self._errors_at[origin] += 1
+        is_last_shown = self._errors_at[origin] == TRACEBACKS_SHOWN and bool(self._screens)
         if is_last_shown and not self._file.failed:
             logger.warning(
                 "further errors raised at %s:%d are shown only in %s", *origin, self._path
@@ -130,14 +135,15 @@ class ErrorBreaker(logging.Handler):
         self.count()
         now = time.monotonic()
         self._times.append(now)
+        # The deque holds no more than `many`: the first one is that many errors ago.
         are_too_many = len(self._times) == self._many and now - self._times[0] <= self._seconds
         if are_too_many:
-            # pipelines have threads of their own
+            # A pipeline may log in a thread of its own, and the crawl must be ended in the loop's.
             from_thread(self._loop, partial(self._end, ERROR_BREAKER))
 
 
 def _origin(record: logging.LogRecord) -> tuple[str, int]:
-    """File and line that raised the error."""
+    """Return the file and the line that raised the error of a record, or that logged it."""
     trace = record.exc_info[2] if record.exc_info else None
     if trace is None:
         return record.pathname, record.lineno

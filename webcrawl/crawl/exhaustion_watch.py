@@ -30,11 +30,12 @@ class Alarm:
     def arm(self, seconds: float) -> None:
         """Have the process print its stacks and die after so many seconds, unless disarmed.
 
-        Nothing is done if other code uses this timer.
+        Nothing is done if other code uses the signal or its timer.
         """
         has_handler = signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
         if has_handler or signal.getitimer(signal.ITIMER_REAL)[0]:
             return
+        # The signal's own action ends the process (`chain`), after the stacks if those can be written.
         output = sys.__stderr__
         with contextlib.suppress(OSError, RuntimeError, ValueError):  # it cannot be written to
             # a full pipe would hold it up
@@ -53,11 +54,13 @@ class Alarm:
 
 # bytes that are given up at the first lack, so that the crawl can end in good order
 RESERVE = 2 << 20
-PATIENCE = 15.0  # seconds for that
+PATIENCE = 15.0  # seconds for that: then SIGALRM ends the process
 
 
 class ExhaustionWatch(logging.Handler):
     """Calls `fail` for each lack that is logged with a traceback, or ends a callback or thread.
+
+    A *lack* is an error that says that the machine has no more memory or threads (`lack`).
 
     The traceback is left out of the log: it says where memory ended, not where it went.
     """
@@ -66,14 +69,17 @@ class ExhaustionWatch(logging.Handler):
         super().__init__(logging.WARNING)
         self._fail = fail
         self._loop = loop
-        self._thread = threading.get_ident()
+        self._thread = threading.get_ident()  # of the event loop
         self._reserve: bytearray | None = bytearray(RESERVE)
         self._alarm = Alarm()
         self._has_ended = False
-        self._before = loop.get_exception_handler(), sys.unraisablehook, threading.excepthook
+        # the hooks that `watch` replaces: they get what is no lack
+        self._loop_handler_before = loop.get_exception_handler()
+        self._unraisable_hook_before = sys.unraisablehook
+        self._thread_hook_before = threading.excepthook
 
     def watch(self) -> None:
-        """From now on."""
+        """Hear of errors from now on: of those logged, and of those that nothing has caught."""
         logging.getLogger().handlers.insert(0, self)  # before those that write
         self._loop.set_exception_handler(self._of_loop)
         sys.unraisablehook = self._unraisable
@@ -82,31 +88,28 @@ class ExhaustionWatch(logging.Handler):
     def unwatch(self) -> None:
         """Stop watching: the crawl has ended.
 
-        What another one of this process has set meanwhile stays, and is passed on by ours.
+        A hook that another crawl of this process has set meanwhile stays. It may call ours, which
+        then only passes the error on.
         """
         self._has_ended = True
-        loop, unraisable, of_thread = self._before
         if self._loop.get_exception_handler() == self._of_loop:
-            self._loop.set_exception_handler(loop)
+            self._loop.set_exception_handler(self._loop_handler_before)
         if sys.unraisablehook == self._unraisable:
-            sys.unraisablehook = unraisable
+            sys.unraisablehook = self._unraisable_hook_before
         if threading.excepthook == self._of_thread:
-            threading.excepthook = of_thread
+            threading.excepthook = self._thread_hook_before
         logging.getLogger().removeHandler(self)
         self._alarm.disarm()
 
     def give_way(self) -> None:
-        """Free the reserve: a lack is known.
-
-        The crawl has to end soon now, in one way or another.
-        """
+        """Free the reserve, because of a lack: the process ends now, by itself or by the alarm."""
         self._reserve = None
         self._alarm.arm(PATIENCE)
 
     def notice(self, error: BaseException | None) -> bool:
         """Return whether an error is a lack of the machine; if so, end the crawl.
 
-        For any thread.
+        It may be called in any thread.
         """
         if self._has_ended or not isinstance(error, Exception) or not lack(error):
             return False
@@ -125,17 +128,16 @@ class ExhaustionWatch(logging.Handler):
 
     def _unraisable(self, found: sys.UnraisableHookArgs) -> None:
         if not self.notice(found.exc_value):
-            self._before[1](found)
+            self._unraisable_hook_before(found)
 
     def _of_thread(self, found: threading.ExceptHookArgs) -> None:
         if not self.notice(found.exc_value):
-            self._before[2](found)
+            self._thread_hook_before(found)
 
     def _of_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if self.notice(context.get("exception")):
             return
-        before = self._before[0]
-        if before is not None:
-            before(loop, context)
+        if self._loop_handler_before is not None:
+            self._loop_handler_before(loop, context)
         else:
             loop.default_exception_handler(context)

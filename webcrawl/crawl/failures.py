@@ -15,7 +15,9 @@ from webcrawl.base.own_code import OwnCodeError
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.store.errors import StoreError
 
-_NOT_THE_USERS = (  # ours, Python's, what is installed, what has no file
+# Beginnings of the names of files that are not the user's: ours, Python's, what is installed, and
+# code without a file
+_NOT_THE_USERS = (
     f"{Path(__file__).parents[1]}{os.sep}",
     *(
         f"{sysconfig.get_path(kind)}{os.sep}"
@@ -26,11 +28,11 @@ _NOT_THE_USERS = (  # ours, Python's, what is installed, what has no file
 
 
 def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
-    """Return the error as the crawl keeps it, and whether its line says all.
+    """Return the error as the crawl keeps it, and True if it needs no traceback in the log.
 
-    `saved`: the checkpoint after which it came.
-
-    What the system refused is one line; anything else is a bug, and has a traceback.
+    `saved` says in words what is lost: nothing "after the checkpoint of" a time, for instance. What
+    the system or a hive's server refused is told in one line; anything else is a bug, and has a
+    traceback.
     """
     if isinstance(error, StoreError):
         return error, True
@@ -53,7 +55,7 @@ def where(error: BaseException) -> str:
 
 
 def place(frame: FrameType, below: int = 0) -> str:
-    """Return the last such line of a running thread; without one, the last line of all.
+    """Return the last line of the user's own code in a running thread, or else its last line.
 
     `below`: so many of its first lines started the event loop, as the user's own program may; they
     do not count.
@@ -71,17 +73,17 @@ def depth(frame: FrameType | None) -> int:
 
 
 def suspended(coroutine: Any) -> str:
-    """Return the last such line in which a coroutine waits; empty if it is not known."""
+    """Return the last line of the user's own code in which a coroutine waits; empty if unknown."""
     lines: list[FrameSummary] = []
     while coroutine is not None:
-        frame, coroutine = _next(coroutine)
+        frame, coroutine = _frame_and_awaited(coroutine)
         if frame is not None:
             lines += extract_stack(frame, limit=1)
     return _of_the_user(lines)
 
 
-def _next(coroutine: Any) -> tuple[FrameType | None, Any]:
-    """Its frame, and what it waits for."""
+def _frame_and_awaited(coroutine: Any) -> tuple[FrameType | None, Any]:
+    """Return the frame of a coroutine or generator, and what it waits for; else None for both."""
     for kind, awaited in (("cr", "await"), ("gi", "yieldfrom"), ("ag", "await")):
         if hasattr(coroutine, f"{kind}_frame"):
             return getattr(coroutine, f"{kind}_frame"), getattr(coroutine, f"{kind}_{awaited}")
@@ -89,6 +91,7 @@ def _next(coroutine: Any) -> tuple[FrameType | None, Any]:
 
 
 def _of_the_user(lines: Iterable[FrameSummary]) -> str:
+    """Return the last of these lines that is the user's own; empty if none is."""
     # The innermost line: what it calls of ours, or of Python's, is not what the user can change.
     theirs = [one for one in lines if not one.filename.startswith(_NOT_THE_USERS)]
     return _line(theirs[-1]) if theirs else ""

@@ -15,7 +15,7 @@ class Following:
     """Writes buffered lines once a second."""
 
     def __init__(self, run: Callable[[], Run]) -> None:
-        """`run`: of the crawl, once it is open."""
+        """`run` returns the run of the crawl, which exists once the crawl is open."""
         self._run = run
         self._loop = Loop(self.flush)
 
