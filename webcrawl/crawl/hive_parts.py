@@ -51,14 +51,16 @@ def open_drone(
 ) -> DroneParts:
     """Return the parts of this drone, with what the crawl's last checkpoint has of them.
 
-    `lose` is called with a kind and a line for each request that no other drone would take.
+    They can send, but not receive: the parts of the crawl that letters are for do not exist yet, and
+    `deliver` connects them. `lose` is called with a kind and a line for each request that no other
+    drone would take.
     """
     db, values, seen = ground.db, ground.values, ground.seen
     slot_of = member.partition.slot
     mark = hive_id(member.key)
     outbox = Outbox(db, member.me, mark)
     letter_check = LetterCheck(partial(check_link, takes=ground.around.takes), lose)
-    cache, size = values["URL_CACHE"], cache_size(values["SEEN_MEMORY"] << 20)
+    cache, size = values["URL_CACHE"], cache_size(values["SEEN_MEMORY"] << 20)  # from MiB
     make_cache: Callable[[], UrlCache] = partial(made, "URL_CACHE", cache, UrlCache, size)
     drone = Drone(member.me, outbox, slot_of, make_cache, partial(keep_map, db), letter_check)
     moves_domains = member.partition.way != BY_HOST
@@ -121,14 +123,17 @@ class Mailbox:
         self.seeds_again = seeding.again
 
     def links(self, records: Sequence[bytes]) -> None:
-        asked = [record for record in records if is_prerequisite(record)]
-        for record in asked:  # a robots.txt that another drone was redirected to
+        """Take links that other drones have found on hosts of this one."""
+        # A robots.txt of another drone's host that redirects here: URLs wait for it.
+        redirected_robots = [record for record in records if is_prerequisite(record)]
+        for record in redirected_robots:
             self._frontier.expedite(record)
-        self._discovery.received(
-            [record for record in records if not is_prerequisite(record)] if asked else records
-        )
+        if redirected_robots:
+            records = [record for record in records if not is_prerequisite(record)]
+        self._discovery.received(records)
 
     def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
+        """Take a request of another drone's spider; `free`: even if it was seen before."""
         if free:
             self._discovery.insert(link, *variants)
         else:
@@ -138,9 +143,10 @@ class Mailbox:
         self._frontier.domains.vote(source, url)
 
     def queued(self, records: Sequence[bytes]) -> None:
+        """Take the queued links of hosts that come over from another drone."""
         if self._revisiting is not None:
-            again = [record for record in records if is_revisit(record)]
-            if again:
-                self._revisiting.receive([*map(unpack, again)])
+            revisits = [record for record in records if is_revisit(record)]
+            if revisits:
+                self._revisiting.receive([*map(unpack, revisits)])
                 records = [record for record in records if not is_revisit(record)]
         self._frontier.add(records)

@@ -34,9 +34,10 @@ ELSEWHERE = "{} is not a host of this drone"
 
 
 class HostOrders(HostInspector):
-    """The orders about hosts.
+    """Obeys the operator's commands about hosts, and answers in words what comes of each.
 
-    Those that last are in the checkpoint, and in force again after a restart.
+    What lasts is in the checkpoint, and in force again after a restart: paused hosts, and *sheets*,
+    which are settings for one host or domain.
     """
 
     def __init__(
@@ -53,7 +54,10 @@ class HostOrders(HostInspector):
         uplink: Uplink,
         rendered: Callable[[str], str] | None,
     ) -> None:
-        """`rendered`: what rendering has shown of a host, in words, if pages are rendered."""
+        """Take the parts of the crawl, put paused hosts in force, and log what is still in force.
+
+        `rendered`: what rendering has shown of a host, in words, if pages are rendered.
+        """
         super().__init__(frontier, robots, statistics, clock, domain, rendered)
         self._sheets = sheets
         self._paused_hosts = paused_hosts
@@ -72,7 +76,7 @@ class HostOrders(HostInspector):
     def open(
         cls, ground: Ground, robots: RobotsAdmission, statistics: Statistics, uplink: Uplink
     ) -> Self | None:
-        """Return the orders in force, or None: another frontier than ours takes none."""
+        """Return the orders in force, or None if the frontier is not ours: another one takes none."""
         frontier, in_force, rendering = ground.our_frontier, ground.in_force, ground.rendering
         if frontier is None:
             return None
@@ -103,6 +107,7 @@ class HostOrders(HostInspector):
         if self.frontier.core.is_foreign(name):
             found["state"] = "belongs to another drone"
         sheets, delay = dict(self._sheets.of(name)), found["delay"]
+        # Where a Crawl-delay decides, these settings have no part in it.
         if POLITENESS.intersection(sheets) and delay["source"] != ROBOTS:
             delay["source"] += ", with settings for this host or its domain"
         return {**found, "sheets": sheets} if sheets else found
@@ -132,15 +137,14 @@ class HostOrders(HostInspector):
         for origin in self.book.origins(name):
             self.book.try_again(origin, now)
         # Failures stay: without them a dead host would be asked twelve more times.
-        due = self._steering.retry(name, now)
+        due = self._steering.retry(name, now)  # the crawl's time
         facts = self.frontier.look.facts(name)
         if not facts.queued:
             return f"{name} has no URLs in its queue; URLs found there are fetched as soon as politeness allows"
         if facts.state == PLACES[HostState.PARKED]:
             return f"{name} waits for a place among the hosts in rotation, and is fetched from when it has one"
-        return f"{name} may be fetched from again " + (
-            f"in {due - now:.1f} s" if due > now else "now"
-        )
+        when = f"in {due - now:.1f} s" if due > now else "now"
+        return f"{name} may be fetched from again {when}"
 
     def drop(self, name: str) -> str:
         """Give a host up, and say when its queued URLs end."""
@@ -148,8 +152,8 @@ class HostOrders(HostInspector):
             return ELSEWHERE.format(name)
         # No sweep: to take its URLs out of all queues would read every queue for one host. They end
         # some hundred per turn, as those of any host that is given up.
-        urls, waits = self._steering.drop(name, self.now())
-        when = "end when its turn comes" if waits else "end now"
+        urls, waits_for_place = self._steering.drop(name, self.now())
+        when = "end when its turn comes" if waits_for_place else "end now"
         if self._in_force.paused:
             when = "end when the crawl is resumed"
         elif self._in_force.held or self._uplink.out:
@@ -160,6 +164,8 @@ class HostOrders(HostInspector):
         )
 
     def delay(self, name: str, seconds: float | None) -> str:
+        """Set the delay between two requests to this one host, or unset it with None."""
+        # Equal bounds leave no choice to politeness. ALONE: not for the hosts below this name.
         self._sheets.set(f"{ALONE}{name}", {MIN_DELAY: seconds, MAX_DELAY: seconds})
         if seconds is None:
             return f"{name} no longer has a delay of its own"
@@ -179,7 +185,7 @@ class HostOrders(HostInspector):
         self._sheets.set(domain, {name: value})
         budgets = self.frontier.domains.budgets
         if name == BUDGET and budgets is not None:
-            budgets.reconsider(domain)
+            budgets.reconsider(domain)  # its URLs over the old budget may be fetched now
         if value is None:
             return f"{name} no longer has a value of its own for {domain}"
         return f"{name} is {value} for {domain} and all hosts below it"
@@ -202,7 +208,7 @@ class HostOrders(HostInspector):
         return Connections(value).of(domain) if name == "HOST_CONNECTIONS" else value
 
     def get_for(self, domain: str) -> Mapping[str, Any]:
-        """Return each setting's value for a domain, and whose value that is."""
+        """Return each setting's value for a domain, and the sheet that it is from, or `all`."""
         rows = []
         for name in SETTINGS:
             sheet = self._sheets.said_by(domain, name)

@@ -21,7 +21,9 @@ def needs_no_host(url: str) -> bool:
 
 
 class Hostless(Part):
-    """Gives each request once, in order; one that is under way at a checkpoint comes again.
+    """Keeps the requests that need no host, and hands out each once, in order.
+
+    A request that is under way at a checkpoint is handed out again by the next run.
 
     A `data:` URL is its own content, so the store of bodies says which of them were asked for
     before: it answers at once, and the store of URLs, whose answers go to the frontier, does not.
@@ -31,9 +33,9 @@ class Hostless(Part):
         self._db = db
         self._content = content
         self.waiting: deque[Packed] = deque(msgpack.unpackb(db.get(META) or msgpack.packb([])))
-        self._under_way: dict[int, Packed] = {}
-        self._given = 0
-        self._saved = len(self.waiting)
+        self._under_way: dict[int, Packed] = {}  # by number, the first one first
+        self._last_number = 0  # of a request that was handed out
+        self._saved_count = len(self.waiting)  # requests in the last checkpoint
         db.join(self)
 
     @property
@@ -51,23 +53,23 @@ class Hostless(Part):
 
     def take(self) -> tuple[int, Packed]:
         """Hand out the next request, with the number by which its end is told."""
-        self._given += 1
-        record = self._under_way[self._given] = self.waiting.popleft()
-        return self._given, record
+        self._last_number += 1
+        record = self._under_way[self._last_number] = self.waiting.popleft()
+        return self._last_number, record
 
     def done(self, number: int) -> None:
-        """It was answered, or has failed."""
+        """Note that the request of this number was answered, or has failed."""
         del self._under_way[number]
 
     def put_back(self, number: int) -> None:
-        """It could not be tried, for a lack of ours: it is the next one again."""
+        """Make a request that could not be tried, because this machine lacked something, the next."""
         self.waiting.appendleft(self._under_way.pop(number))
 
     # -- the checkpoint
 
     def save(self) -> None:
-        if self.pending or self._saved:
+        if self.pending or self._saved_count:
             # Those under way first: they were before the others.
             left = [*self._under_way.values(), *self.waiting]
             self._db.set(META, msgpack.packb(left))
-            self._saved = len(left)
+            self._saved_count = len(left)

@@ -1,6 +1,7 @@
 """Inline downloads, as the crawl sees them: which host's turn they take, and what is kept of them.
 
-A page that waits for one is left out of a checkpoint; the next run fetches it again.
+An inline download is one that a callback, a pipeline or a spider's `start` awaits. A page that waits
+for one is left out of a checkpoint; if the run then ends, the next one fetches the page again.
 """
 
 from __future__ import annotations
@@ -32,59 +33,64 @@ NOTE = "inline"  # in crawl.log
 
 
 class Halfway(Part):
-    """By page: the keys of the inline downloads that are logged and archived."""
+    """By unfinished page: the keys of its inline downloads that are logged and archived already.
+
+    The next run fetches such a page again, with its inline downloads, and must not log those twice.
+    """
 
     def __init__(self, db: CrawlDB) -> None:
         """Restore what the callbacks of unfinished pages had downloaded before the stop."""
         self._db = db
         data = db.get(META)
-        self._before: dict[str, set[bytes]] = {}  # of former runs
+        self._of_former_runs: dict[str, set[bytes]] = {}
         if data is not None:
-            self._before = {url: set(keys) for url, keys in msgpack.unpackb(data).items()}
+            self._of_former_runs = {url: set(keys) for url, keys in msgpack.unpackb(data).items()}
         # Keys, and not what was downloaded: to hold that back until the page is finished would cost
         # as much memory as the images.
-        self._now: dict[str, set[bytes]] = {}
-        self._saved = bool(self._before)
+        self._of_this_run: dict[str, set[bytes]] = {}
+        self._is_saved = bool(self._of_former_runs)  # the last checkpoint has any page
         db.join(self)
 
     def __bool__(self) -> bool:
         """Return whether there is any page. Most crawls never have one."""
-        return bool(self._now or self._before)
+        return bool(self._of_this_run or self._of_former_runs)
 
     def comes_again(self, page: str) -> bool:
         """Return whether a former run began this page: then its body is no duplicate of its own."""
-        return page in self._before
+        return page in self._of_former_runs
 
     def is_new(self, page: str, key: bytes) -> bool:
-        """Return whether no former run has logged and archived this download; note it."""
-        if key in self._before.get(page, ()):
+        """Return whether no former run has logged and archived this download; if so, note it."""
+        if key in self._of_former_runs.get(page, ()):
             return False
-        self._now.setdefault(page, set()).add(key)
+        self._of_this_run.setdefault(page, set()).add(key)
         return True
 
     def leave_out(self, pages: Iterable[str]) -> None:
         """Note that pages are being processed, and not in the checkpoint that follows."""
         for page in pages:
-            self._now.setdefault(page, set())
+            self._of_this_run.setdefault(page, set())
 
     def finished(self, page: str) -> None:
-        self._now.pop(page, None)
-        self._before.pop(page, None)
+        self._of_this_run.pop(page, None)
+        self._of_former_runs.pop(page, None)
 
     # -- the checkpoint
 
     def save(self) -> None:
-        if self or self._saved:
-            urls = {**self._before, **self._now}
-            pages = {url: [*self._before.get(url, ()), *self._now.get(url, ())] for url in urls}
+        if self or self._is_saved:
+            pages = {
+                url: [*self._of_former_runs.get(url, ()), *self._of_this_run.get(url, ())]
+                for url in {**self._of_former_runs, **self._of_this_run}
+            }
             self._db.set(META, msgpack.packb(pages))
-            self._saved = bool(pages)
+            self._is_saved = bool(pages)
 
 
 def link_of(url: str, page: Link | None, via: str = "") -> Link:
-    """Return the link of a URL that this page awaits; raise InvalidUrl.
+    """Return the link of a URL that a page awaits, or a spider's `start` if `page` is None.
 
-    `via`: where it came from.
+    Raise InvalidUrl if it has no canonical form. `via`: where it came from, without a page.
     """
     if page is None:
         return Link(canonical(url), "E", via)
@@ -92,9 +98,10 @@ def link_of(url: str, page: Link | None, via: str = "") -> Link:
 
 
 class InlineDownloads:
-    """A download takes its host's turn by `lend` and ends it by `give_back`.
+    """Lends hosts to inline downloads, and counts and logs these.
 
-    It waits for no page in between.
+    A download takes its host's turn by `lend` and ends it by `give_back`. In between it waits for no
+    page, so that no two downloads can wait for each other.
     """
 
     def __init__(
@@ -111,9 +118,9 @@ class InlineDownloads:
         rests: Callable[[], bool],
         excludes: Callable[[str], bool],
     ) -> None:
-        """While the crawl `rests`, paused, or has no network, no host is lent: who awaits, waits.
+        """`rests` says whether the crawl may fetch nothing now: then no host is lent, and callers wait.
 
-        `excludes`: whether a rule refuses a URL by now.
+        `excludes`: whether a rule that is in force by now refuses a URL.
         """
         self._other_drones = other_drones
         self._uplink = uplink
@@ -127,20 +134,22 @@ class InlineDownloads:
         self._halfway = halfway
 
     def lend(self, link: Link, in_flight: Callable[[str], Outcome | None]) -> Decision:
-        """Lend the link's host (`Lending.lend`). `in_flight` tells how the download of a URL ended.
+        """Lend the link's host, and return what to ask it for, as `HostLender.lend` does.
 
-        A callback waits for the answer. So a link whose robots.txt was unreachable several times is
-        refused, where a link in a queue would wait.
+        `in_flight` tells how the download of a URL ended; None while it is under way. A callback
+        waits for the answer. So a link whose robots.txt was unreachable several times is refused,
+        where a link in a queue would wait.
         """
         if self._other_drones is not None and not self._other_drones.is_ours(link.url):
             return Status.OUT_OF_SCOPE  # two drones must not ask one host
         now = self._clock()
-        # Without a network one goes out in 20 seconds, as a probe: pages that wait may have all
-        # hosts, so that none at all would wait for ever.
+        # While our network is out, one in 20 seconds goes out as a probe. If none did, pages that
+        # wait for inline downloads could hold all hosts, and nobody would notice its return.
         if self.rests() or not self._uplink.may_await(now):
             return now + LOOK_INTERVAL
 
         def outcome_and_end(record: Packed) -> tuple[Outcome, float] | None:
+            """Return how the download of a packed link ended, and when, in the crawl's time."""
             outcome = in_flight(url_of(record))
             return None if outcome is None else (outcome, self._ended_at(outcome))
 
@@ -148,7 +157,7 @@ class InlineDownloads:
         is_lent = decision is None or isinstance(decision, Link)
         if is_lent:
             self._uplink.awaited(now)
-        # A float is a time to wait until, which may be a day ahead.
+        # A float is a time to wait until, which for such a robots.txt may be a day ahead.
         if isinstance(decision, float) and self._robots.is_gone(link):
             return Status.ROBOTS_UNREACHABLE
         return decision
@@ -156,7 +165,7 @@ class InlineDownloads:
     def may_repeat(self) -> bool:
         """Return whether a download that could not be made may go out again in the same turn.
 
-        If so it is noted as a download, as `lend` does.
+        If so, note that one goes out, as `lend` does.
         """
         now = self._clock()
         if self.rests() or not self._uplink.may_await(now):
@@ -173,13 +182,13 @@ class InlineDownloads:
         return self._clock()
 
     def seconds_until(self, name: str) -> float:
-        """Until the host may be asked again: 0 or less if it may, infinite while it is lent."""
+        """Return the seconds until the host may be asked: 0 or less if it may, infinite while lent."""
         return self._lending.ready_at(name) - self._clock()
 
     def seconds_reserved(self, name: str) -> float:
-        """Return seconds until the frontier may have the host.
+        """Return the seconds until the frontier may have the host; 0 or less if it may now.
 
-        None if it is retired, for then its URLs are to be dropped.
+        It may at once if the host is retired, for then its URLs are to be dropped.
         """
         return 0.0 if self._lending.is_retired(name) else self.seconds_until(name)
 
@@ -192,7 +201,7 @@ class InlineDownloads:
         self._lending.release(name, self._clock())
 
     def again(self, link: Link, outcome: Outcome) -> Link | None:
-        """Return the link of the next attempt, if any, at the host's next turn: a page waits."""
+        """Return the link of the next attempt, or None if the outcome is final."""
         if not self._lending.again(link, outcome):
             return None
         return replace(link, attempt=link.attempt + 1)
@@ -209,7 +218,8 @@ class InlineDownloads:
     ) -> bool:
         """Count the end of an attempt to download for a callback, and log the last attempt.
 
-        `page`: whose callback awaits the download. Return False if a former run has kept it already.
+        `page`: whose callback awaits the download; None for a spider's `start`. Return False, and do
+        nothing, if a former run has logged it already: it must not be archived twice either.
         """
         if not self._is_new(link, page, variant):
             return False
@@ -231,12 +241,13 @@ class InlineDownloads:
         self._log.finished(link, Outcome(status), None, [NOTE])
 
     def _is_new(self, link: Link, page: Link | None, variant: str) -> bool:
-        key = blake2b(
-            f"{link.attempt} {variant} {link.url}".encode(), digest_size=KEY_BYTES
-        ).digest()
+        """Return whether no former run has logged this attempt for the page; if so, note it."""
+        attempt = f"{link.attempt} {variant} {link.url}"
+        key = blake2b(attempt.encode(), digest_size=KEY_BYTES).digest()
         return page is None or self._halfway.is_new(page.url, key)
 
     def _ended_at(self, outcome: Outcome) -> float:
+        """Return the crawl's time at which a download ended; 0 if no host was asked."""
         return self._clock.at(outcome.ended) if outcome.ended else 0.0
 
 

@@ -19,17 +19,22 @@ from webcrawl.frontier.core import Decision
 
 SHORTEST_LOOK_INTERVAL = 0.001  # seconds between two looks at a host that is due at once
 Grant = asyncio.Future[Decision]
+"""Ends when a request in line has its turn. The decision is that of `InlineDownloads.lend`."""
 
 
 @dataclass(slots=True, eq=False)
 class InlineLine:
-    """The line of a host, kept until the frontier may hand the host out again."""
+    """The line of a host, kept until the frontier may hand the host out again.
 
-    name: str
+    Inline downloads stand in it, and requests of the scheduler's, which the frontier had handed out
+    before the host was lent.
+    """
+
+    name: str  # of the host
     # with None in place of a link: a request of the scheduler's
     waiting: deque[tuple[Link | None, Grant]] = field(default_factory=deque)
-    busy: bool = False  # one of them has the host
-    timer: asyncio.TimerHandle | None = None
+    busy: bool = False  # a request that was granted has the host, and has not ended
+    timer: asyncio.TimerHandle | None = None  # serves the line when the host may be due
 
     def cancel_timer(self) -> None:
         """Drop the look that was planned."""
@@ -86,16 +91,17 @@ class Turns:
         return await self._wait_for_grant(line, grant, link)
 
     async def own(self, link: Link) -> None:
-        """Wait for a host that was lent before a request of the scheduler's reached the network.
+        """Make a request of the scheduler's wait while its host is lent to an inline download.
 
-        That request goes first.
+        It goes before all that wait in the line. Its end is told by `own_left`.
         """
         name = host_of(link.url)
         line = self.lines.get(name)
         if line is None:
             if not self._share_addresses or self._crawl.seconds_until(name) <= 0:
                 return
-            line = self.lines[name] = InlineLine(name)  # its address is lent with another host
+            # Its address is lent together with another host.
+            line = self.lines[name] = InlineLine(name)
         grant: Grant = asyncio.get_running_loop().create_future()
         line.waiting.appendleft((None, grant))
         await self._wait_for_grant(line, grant, None)
@@ -112,16 +118,20 @@ class Turns:
         except BaseException:
             was_granted = grant.done() and not grant.cancelled() and grant.exception() is None
             if not was_granted:
-                self._serve(line)
+                self._serve(line)  # the line drops this request, and may go on to the next one
             elif link is None:
                 self.own_left(line.name)
             elif not grant.result() or isinstance(grant.result(), Link):
-                # The host is the caller's, who was cancelled before it heard of that.
+                # The host is the caller's, who was cancelled before it heard of that, and has asked
+                # nothing: 0 is Status.UNTRIED.
                 self.leave(link, Outcome(0))
             raise
 
     def leave(self, link: Link, outcome: Outcome | None) -> None:
-        """Book that the host was asked, with this outcome; None: the caller has given up."""
+        """Book that the link's host was asked, with this outcome, and hand the host on.
+
+        Without an outcome the caller has given up. If booking fails, the crawl ends.
+        """
         if self.closed:
             return
         try:
@@ -131,7 +141,7 @@ class Turns:
         self.own_left(host_of(link.url))
 
     def own_left(self, name: str) -> None:
-        """Serve the line of a host after a request of the scheduler's has ended."""
+        """Serve the line of a host after a request that had the host has ended."""
         line = self.lines.get(name)
         if line is not None:
             line.busy = False
@@ -159,7 +169,10 @@ class Turns:
         self.lines.clear()
 
     def _serve(self, line: InlineLine) -> None:
-        """Serve a line; an error is raised in all that wait in it, and ends the crawl."""
+        """Serve a line; an error is raised in all that wait in it, and ends the crawl.
+
+        Call it whenever something has changed: it plans its next look itself (`_look_again`).
+        """
         if self.closed:
             return
         try:
@@ -173,10 +186,10 @@ class Turns:
 
         An empty line is given up, and its host returns to the frontier.
         """
-        line.cancel_timer()
+        line.cancel_timer()  # a new one is set below, if a look is still needed
         while line.waiting and not line.busy:
             link, grant = line.waiting[0]
-            has_given_up = grant.done()
+            has_given_up = grant.done()  # its caller was cancelled
             if not has_given_up:
                 decision = self._decide(line, link)
                 if isinstance(decision, float):
@@ -187,6 +200,7 @@ class Turns:
                 grant.set_result(decision)
             line.waiting.popleft()
         is_over = not line.waiting and not line.busy
+        # Its host may have a new line by now: a caller that was cancelled late serves its old one.
         if is_over and self.lines.get(line.name) is line:
             self._release(line)
 
@@ -201,14 +215,18 @@ class Turns:
         self._on_release()
 
     def _decide(self, line: InlineLine, link: Link | None) -> Decision:
-        """Return what a request in line gets: the host, a Status, or a time to wait until."""
+        """Return what a request in line gets: the host, a Status, or a time to wait until.
+
+        A request of the scheduler's has its host by the frontier, and waits only until it is due.
+        """
         if link is not None:
             return self._crawl.lend(link, self._in_flight)
         seconds = self._crawl.seconds_until(line.name)
         return self._crawl.now() + seconds if seconds > 0 else None
 
     def _look_again(self, line: InlineLine, seconds: float) -> None:
-        if seconds < float("inf"):  # otherwise when the request that has the host ends
+        """Serve a line again in so many seconds; if infinite, the end of a request serves it."""
+        if seconds < float("inf"):
             line.timer = asyncio.get_running_loop().call_later(
                 max(seconds, SHORTEST_LOOK_INTERVAL), self._serve, line
             )

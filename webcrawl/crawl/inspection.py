@@ -25,6 +25,14 @@ from webcrawl.frontier.protocol import Frontier as AnyFrontier
 from webcrawl.net.robots_book import SCHEMES, RobotsDecision, origin_of, robots_url
 from webcrawl.net.robots_entry import RobotsEntry
 from webcrawl.record.statistics import Statistics
+from webcrawl.record.tally import (
+    BYTES,
+    DOCUMENTS,
+    DOWNLOADS,
+    FAILED_URLS,
+    MISSED_BYTES,
+    MISSED_DOCUMENTS,
+)
 
 T = TypeVar("T", int, float)
 ROBOTS = "Crawl-delay of robots.txt"
@@ -52,7 +60,10 @@ class HostInspector:
         domain: Callable[[str], str],
         rendered: Callable[[str], str] | None = None,
     ) -> None:
-        """`rendered` says how a host's pages are rendered; None without a browser."""
+        """`domain` gives the registered domain of a host.
+
+        `rendered` says how a host's pages are rendered; None without a browser.
+        """
         self._rendered = rendered
         self.frontier = frontier
         self.book = robots.book
@@ -67,17 +78,20 @@ class HostInspector:
         found = shown(self.frontier.look.facts(name), now)
         row = self._statistics.hosts.rows.get(name)
         if row is not None:
-            found["documents"] = row[0]
-            found["bytes"] = row[1]
-            found["failed"] = row[2]
-            is_exact = not (row[5] or row[6])
-            lack = f"may lack {row[5]} documents, {row[6]} bytes"
+            found["documents"] = row[DOCUMENTS]
+            found["bytes"] = row[BYTES]
+            found["failed"] = row[FAILED_URLS]
+            # What an earlier row of the host had, which was dropped for want of room
+            missed_documents = row[MISSED_DOCUMENTS]
+            missed_bytes = row[MISSED_BYTES]
+            is_exact = not (missed_documents or missed_bytes)
+            lack = f"may lack {missed_documents} documents, {missed_bytes} bytes"
             found["figures"] = "exact" if is_exact else lack
         scripted = self._statistics.scripted.names.get(name)
         if scripted is not None:
             found["need_scripts"] = scripted[0]
-        if self._rendered is not None and (told := self._rendered(name)):
-            found["rendering"] = told
+        if self._rendered is not None and (in_words := self._rendered(name)):
+            found["rendering"] = in_words
         found["robots"] = {origin: self._said(origin, now) for origin in self.book.origins(name)}
         found["budget"] = self.frontier.look.domain(self.domain(name)).to_json()
         return found
@@ -101,9 +115,10 @@ class HostInspector:
     # -- robots.txt
 
     def robots(self, url: str, *, of_url: bool) -> dict[str, Any]:
-        """Return the rules for us at the URL's scheme, host and port, and what they say of it.
+        """Return the rules for us at the URL's origin (scheme, host, port), and what they say of it.
 
-        Without `of_url` the URL names a host: then all its origins are listed.
+        Without `of_url` the URL only names a host: then no verdict is given. The first origin of the
+        host that is known may take the place of the URL's own, and the others are listed.
         """
         if not url.startswith(SCHEMES):
             return {"url": url, "verdict": "allowed", "why": "there is no robots.txt for such URLs"}
@@ -136,7 +151,7 @@ class HostInspector:
     # -- several
 
     def queue(self, name: str, most: int) -> dict[str, Any]:
-        """Return the host's next URLs, in the order in which they come if none fails meanwhile."""
+        """Return at most `most` of the host's next URLs, in their order if none fails meanwhile."""
         now = self._clock()
         facts = self.frontier.look.facts(name)
         rows = [
@@ -153,19 +168,23 @@ class HostInspector:
         return {"host": name, "queued": facts.queued, "covers": shown, "urls": rows}
 
     async def top(self, by: str, most: int) -> Mapping[str, Any]:
-        """Return the first hosts by a figure, and which hosts were compared."""
+        """Return the first hosts by a figure, and which hosts were compared.
+
+        `by` is `bytes`, `errors`, `queue` or `delay`. The statistics have the first two of all hosts
+        or of a sample, the frontier has the others of hosts in memory.
+        """
         look = self.frontier.look
         if by == "bytes":
-            return self._heaviest(by, 1, most, {})
+            return self._heaviest(by, BYTES, most, {})
         hosts = look.in_memory()
         if by == "errors":
             failing: dict[str, int] = {}
             async for rows in _measured(hosts, Host.failing):
                 failing.update((name, failures) for failures, name in rows)
-            return self._heaviest(by, 2, most, failing)
+            return self._heaviest(by, FAILED_URLS, most, failing)
         first: list[tuple[float, str]] = []
-        async for heaviest in _measured(hosts, _waiting if by == "queue" else look.wait):
-            first = nlargest(most, [*first, *heaviest], key=itemgetter(0))
+        async for rows_of_slice in _measured(hosts, _waiting if by == "queue" else look.wait):
+            first = nlargest(most, [*first, *rows_of_slice], key=itemgetter(0))
         covers = f"{len(hosts)} hosts in memory"
         aside = self.frontier.core.aside.hosts
         if aside:
@@ -178,14 +197,14 @@ class HostInspector:
         }
 
     def _heaviest(
-        self, by: str, place: int, most: int, failing: Mapping[str, int]
+        self, by: str, position: int, most: int, failing: Mapping[str, int]
     ) -> dict[str, Any]:
-        """Return the hosts with most at a place of their statistics.
+        """Return the hosts with most at a position of their row in the statistics.
 
-        What their URLs have failed so far, which may be tried again, counts with it.
+        `failing` is added: the failures so far of URLs that may be tried again, by host.
         """
         statistics = self._statistics.hosts
-        values = {name: row[place] for name, row in statistics.rows.items()}
+        values = {name: row[position] for name, row in statistics.rows.items()}
         for name, failures in failing.items():
             values[name] = values.get(name, 0) + failures
         first = nlargest(most, values.items(), key=itemgetter(1))
@@ -193,7 +212,14 @@ class HostInspector:
         for name, value in first:
             if value:
                 row = statistics.rows.get(name, NO_ROW)
-                rows.append({"host": name, by: value, "documents": row[0], "downloads": row[4]})
+                rows.append(
+                    {
+                        "host": name,
+                        by: value,
+                        "documents": row[DOCUMENTS],
+                        "downloads": row[DOWNLOADS],
+                    }
+                )
         covers = "all hosts"
         # At 8,192 rows the statistics keep the heaviest hosts and a sample of the others.
         if statistics.level > 0:
@@ -209,7 +235,10 @@ NO_ROW = (0, 0, 0, 0, 0)  # of a host of which no URL has ended
 
 
 def _known_origin(origin: str, known: Sequence[str]) -> str:
-    """Return the first known origin of a host for one without a port that is not known."""
+    """Return the origin, or the first that is known of its host if it is unknown and has no port.
+
+    Without a port the user may have meant any: `http://example.org` where only https is known.
+    """
     has_port = origin.count(":") > 1
     if not known or origin in known or has_port:
         return origin
@@ -279,12 +308,13 @@ def shown(facts: HostFacts, now: float) -> dict[str, Any]:
         found["origins"] = [_origin(one, now) for one in facts.origins]
     if facts.failures and facts.failed is not None:
         failed = facts.failed
-        last = {
+        found["last_failure"] = {
             "status": failed.status,
             "away": round(failed.away),
             "ago": round(now - failed.at, 1),
         }
-        found["last_failure"] = {**last, "retry_after": failed.asked} if failed.asked else last
+        if failed.asked:
+            found["last_failure"]["retry_after"] = failed.asked
     return found
 
 
@@ -312,8 +342,8 @@ async def _measured(
 ) -> AsyncIterator[list[tuple[T, str]]]:
     """Yield the hosts' figures that are not 0, with their names; the crawl goes on in between."""
     for start in range(0, len(hosts), SLICE):
-        some = ((measure(host), host.name) for host in hosts[start : start + SLICE])
-        yield [one for one in some if one[0]]
+        figures = ((measure(host), host.name) for host in hosts[start : start + SLICE])
+        yield [(figure, name) for figure, name in figures if figure]
         await asyncio.sleep(0)
 
 
