@@ -48,7 +48,8 @@ class Checkpointing:
         # is lost
         self.saves_no_more = True
         self.waiters = CheckpointWaiters()
-        self.taken: list[Callable[[], object]] = []  # called with each
+        # called after each COMMIT, in the same turn of the event loop
+        self.taken: list[Callable[[], object]] = []
         self.seconds = 0.0  # that the last regular one took
         self.soon: Callable[[], None] | None = None  # has one taken as soon as possible
         self._saving = asyncio.Lock()
@@ -56,7 +57,7 @@ class Checkpointing:
         self.saved = "of this run"
         # what stats.json says of the last one; kept here, for the folder may be gone
         self.kept: dict[str, Any] = {}
-        self._lacks: ExhaustionWatch | None = None
+        self._lacks: ExhaustionWatch | None = None  # from `watch` on
 
     def open(self, crawl: Crawl, barrier: Barrier, may_be_stuck: Callable[[], bool]) -> None:
         """`may_be_stuck`: pages may wait for a page that is away."""

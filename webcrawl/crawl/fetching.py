@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from webcrawl.crawl.earlier_pages import Since
     from webcrawl.record.since.earlier import LatestCapture
 
-# A sitemap may be longer than a page, up to its protocol's 50 MiB; of a robots.txt the beginning
-# is enough.
-CUT, LONG = Options(cut=True), Options(long=True)
-# Why a body is not whole, for whoever wants whole ones
+ROBOTS_OPTIONS = Options(cut=True)  # its beginning is enough
+SITEMAP_OPTIONS = Options(long=True)  # it may be longer than a page: its protocol allows 50 MiB
+# by the reason why a body is not whole: the error for a crawl that takes only whole ones
 LOST: dict[str, type[FetchError]] = {
     "disconnect": CutShort,
     "unspecified": CutShort,
     "time": CutLate,
 }
-OF_ROBOTS = {"dont_retry": True, WHOLE: False}  # the rules that came are better than none
+# the meta of the crawl's own requests; of a robots.txt, the rules that came are better than none
+OF_ROBOTS = {"dont_retry": True, WHOLE: False}
 
 
 class Asked(NamedTuple):
@@ -60,7 +60,10 @@ class Asked(NamedTuple):
 
 
 class Sending:
-    """A Watch in place of a trip, made only where a part of the crawl hears of sent requests."""
+    """A Watch in place of a trip, made only where a part of the crawl hears of sent requests.
+
+    It passes on to the trip what a client sets, and tells that part of each request.
+    """
 
     __slots__ = ("_source", "_tell", "_trip")
 
@@ -80,6 +83,8 @@ class Sending:
 
     @source.setter
     def source(self, source: AnswerSource | None) -> None:
+        # A client sets it right before it sends a request. A further source belongs to the same
+        # request (FTP's data connection), unless the client has set None in between.
         if self._source is None:
             self._tell()
         self._source = source
@@ -143,21 +148,22 @@ class Fetching:
     async def fetch(self, trip: Trip, link: Link) -> bool:
         """Fetch a link, and note the outcome in its trip; return whether there is an answer.
 
-        If inline downloads stand in line for the host, the link waits for its turn there.
+        If inline downloads stand in line for a host, the link waits for its host's turn there.
         """
         if self._turns is not None and self._turns.lines:
             await self._turns.own(link)
         try:
             return await self._attempt(trip, link)
         finally:
-            # even if the lines have only come meanwhile
+            # A line that has come during the download waits for its end, too.
             if self._turns is not None and self._turns.lines:
                 self._turns.own_left(host_of(link.url))
 
     async def _attempt(self, trip: Trip, link: Link) -> bool:
         """Download a trip's URL once, note the outcome, and return whether there is an answer.
 
-        Failures raise nothing. At the end all hooks of `left` are called, whatever became of it.
+        A failure is an outcome, and raises nothing. At the end all hooks of `left` are called,
+        whatever became of it.
         """
         asked = Asked(link.url, OF_ROBOTS if link.is_own else {})
         trip.begun = time.monotonic()
@@ -188,7 +194,8 @@ class Fetching:
     async def _download(self, trip: Trip, link: Link) -> Exchange:
         """Download the answer, set it as the trip's exchange, and count its flaws.
 
-        Raise if the crawl takes only whole pages and this one was cut.
+        Raise the error of LOST if the crawl takes only whole pages, and a part of this one is
+        missing. The trip has the exchange all the same.
         """
         exchange, known = await self._request(trip, link)
         if self._since is not None and known is not None:
@@ -202,8 +209,13 @@ class Fetching:
         return exchange
 
     async def _request(self, trip: Trip, link: Link) -> tuple[Exchange, LatestCapture | None]:
-        """Return the answer of the server, and what the earlier crawl has of the page."""
-        client = self._clients[link.url[: link.url.index(":")]]
+        """Return the answer of the server, and what the earlier crawl has of the page.
+
+        Raise Cancelled if the crawl has ended the download: with the trip `cut` for others, or
+        `abandoned` at its end. Whatever else is raised is the download's failure, or a bug's.
+        """
+        scheme = link.url[: link.url.index(":")]
+        client = self._clients[scheme]
         headers, options = self._headers_of(link), self._options_of(link)
         watch: Trip | Sending = trip
         if self._heard.sent:
@@ -223,6 +235,7 @@ class Fetching:
             # Other code has cancelled the task: that is an error like others.
             if not (trip.abandoned or trip.cut):
                 raise tamed(error) from None
+            # `Running` has cancelled it, to end the request only: the task goes on to book that.
             task.uncancel()
             reason = "its slot is needed for other downloads"
             if trip.abandoned:
@@ -258,22 +271,23 @@ class Fetching:
     def _options_of(self, link: Link) -> Options:
         options = PLAIN
         if link.is_prerequisite:
-            options = CUT
+            options = ROBOTS_OPTIONS
         elif not link.is_own and is_sitemap(link.path):
-            options = LONG
+            options = SITEMAP_OPTIONS
         if self._proxies is None:
             return options
         return replace(options, proxy=self._proxies.of(link.url))
 
 
-# A connection is kept open if its host's next turn is due within KEEP_IF_DUE_WITHIN seconds. KEEP_LONGER is added
-# because turns come late when the processor is busy; servers keep idle connections for about five
-# seconds (Apache's default).
-KEEP_IF_DUE_WITHIN, KEEP_LONGER = 10.0, 5.0
+# A connection is kept open if its host's next turn is due within so many seconds,
+KEEP_IF_DUE_WITHIN = 10.0
+# and then for so many more, because turns come late when the processor is busy. Servers keep idle
+# connections for about five seconds (Apache's default).
+KEEP_LONGER = 5.0
 
 
 def next_trip(crawl: Crawl, bandwidth: Bandwidth, timer: DueTimer) -> Trip | None:
-    """Return a link whose turn it is; if there is none, the timer rings when there may be one."""
+    """Return the trip of a link whose turn it is, or None; the timer rings when there may be one."""
     now = crawl.parts.clock()
     link = crawl.take(now)
     if link is None:
@@ -281,10 +295,12 @@ def next_trip(crawl: Crawl, bandwidth: Bandwidth, timer: DueTimer) -> Trip | Non
         return None
     if bandwidth.rate:
         bandwidth.take()
-    turn = crawl.parts.frontier.look.next_turn(link)
-    if turn is None:  # links of the page may be of its host
+    seconds_to_turn = crawl.parts.frontier.look.next_turn(link)
+    # No URL of the host waits, but links of this page may be of its host.
+    if seconds_to_turn is None:
         return Trip(link, keep=KEEP_LONGER, spare=True)
-    return Trip(link, keep=turn + KEEP_LONGER if turn < KEEP_IF_DUE_WITHIN else 0.0)
+    is_soon = seconds_to_turn < KEEP_IF_DUE_WITHIN
+    return Trip(link, keep=seconds_to_turn + KEEP_LONGER if is_soon else 0.0)
 
 
 def link_of(trip: Trip) -> Link:
@@ -323,7 +339,8 @@ async def read(
 ) -> bool:
     """Wait until an answer is read; return whether its page can be made.
 
-    If the crawl ended meanwhile, or this machine lacked something, the page is fetched again.
+    If the crawl ended meanwhile, or reading failed, the page is fetched again by the next run: an
+    error ends the crawl (`on_lack`).
     """
     trip.fetched = trip.outcome  # its host may be asked again
     task = running.begin(trip)

@@ -37,9 +37,10 @@ class NothingLeft(CannotStart):
 
 
 def make_room(folder: Path, *, again: bool) -> Path | None:
-    """Begin a crawl anew if its last run got nothing, or if the user wants it.
+    """Begin a crawl anew if its last run got nothing, or if the user wants it (`again`).
 
-    Return where what was got is kept, if something was. Raise StoreError if the crawl runs.
+    Return the folder in which the earlier crawl is kept, or None if nothing was worth keeping, or
+    if the crawl goes on. Raise StoreError if it runs, CannotStart if its folder has no name.
     """
     state = folder / "state"
     if not state.is_dir() or not (again or stats_file.read(folder).get(stats_file.UNREACHED)):
@@ -76,6 +77,7 @@ def room_for(folder: Path, *, again: bool) -> Iterator[None]:
 
 
 def _put_beside(folder: Path) -> Path:
+    """Rename a crawl's folder to NAME.1, or the first number that is free; return the new path."""
     names = (folder.with_name(f"{folder.name}.{number}") for number in count(1))
     kept = next(name for name in names if not name.exists())
     folder.rename(kept)
@@ -96,7 +98,8 @@ def put_complete_beside(folder: Path) -> None:
         kept = _put_beside(folder)
     finally:
         lock.close()
-    earlier = sum(one.suffix[1:].isdecimal() for one in folder.parent.glob(f"{folder.name}.*"))
+    siblings = folder.parent.glob(f"{folder.name}.*")
+    earlier = sum(sibling.suffix[1:].isdecimal() for sibling in siblings)
     line = (
         "%s: the crawl of this spider was complete and no JOBDIR is given, so it starts over. The "
         "earlier crawl is kept in %s (%s kept so far; remove those you do not need)"
@@ -107,12 +110,13 @@ def put_complete_beside(folder: Path) -> None:
 def _empty(folder: Path) -> None:
     """Remove the files of a crawl without a page.
 
-    stats.json comes last, so that the next start goes on if this process is killed.
+    stats.json comes last: if this process is killed, the next start finds it, and removes the rest.
     """
-    noted: dict[str, int] = {}
-    with contextlib.suppress(StoreError):  # the process was killed here before
-        noted = JobDir.open(folder).read(lengths)
-    for name in map(PurePosixPath, noted):
+    outputs: dict[str, int] = {}
+    with contextlib.suppress(StoreError):  # a former process was killed while it removed the state
+        outputs = JobDir.open(folder).read(lengths)
+    for name in map(PurePosixPath, outputs):
+        # A damaged state must not lead out of the folder.
         if not name.is_absolute() and ".." not in name.parts:
             (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder / "state")
@@ -129,9 +133,10 @@ def refuse_complete(
 ) -> None:
     """Raise NothingLeft if all of the crawl is done, these URLs and its unread seeds included.
 
-    It is run once more if its exclusion file has changed, or if its texts have no index yet
-    (`has_index`: one is wanted). `anew`: what the user may do to have it crawled again. The crawl
-    was opened only for this question, and is closed without a checkpoint.
+    Return, so that the crawl is run once more, if its exclusion file has changed, or if its texts
+    have no index yet (`has_index`: one is wanted). `anew` ends the message: what else the user may
+    do to have it crawled again. The crawl was opened only for this question, and is closed without
+    a checkpoint.
     """
     parts = crawl.parts
     if not is_complete(folder, crawl, urls) or parts.file_optouts.has_changed():
@@ -140,19 +145,22 @@ def refuse_complete(
         return
     figures = crawl.stats()
     pages = counted(parts.counters["pages"], "page")
-    out = ""
+    left_out = ""
     if lost := int(figures.get(f"frontier/dropped/{Status.HOST_BUDGET}", 0)):
-        out = f", {counted(lost, 'URL')} left out (by HOST_MAX_PAGES, or by the limit on URLs from sitemaps)"
+        left_out = f", {counted(lost, 'URL')} left out (by HOST_MAX_PAGES, or by the limit on URLs from sitemaps)"
     changed = _changed(folder, *_terms(folder, parts.db))
     left = _left(figures)
     raise NothingLeft(
-        f"{folder}: already complete, with {pages}; {left} left to do{out}. To crawl again, use "
+        f"{folder}: already complete, with {pages}; {left} left to do{left_out}. To crawl again, use "
         f"another JOBDIR{anew}{changed}"
     )
 
 
 def is_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = ()) -> bool:
-    """Return whether all of the crawl is done, these URLs included."""
+    """Return whether all of the crawl is done, these URLs included.
+
+    To find out, the URLs are submitted, and what waits is moved on: no checkpoint may follow.
+    """
     parts = crawl.parts
     has_ended = stats_file.read(folder).get("reason") == stats_file.FINISHED
     if not has_ended or parts.seeding.away > 0 or parts.outputs.unfinished:
@@ -165,7 +173,7 @@ def is_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = ()) -> bool:
     if _goes_on(crawl) or parts.seeding.away > 0:  # or a list cannot be read any more
         return False
     figures = crawl.stats()
-    # else of hosts set aside, which this run may try
+    # Any others are of hosts set aside, which this run may try.
     return bool(figures["queued"] <= figures["over_budget"])
 
 
@@ -188,15 +196,18 @@ def _left(figures: Mapping[str, float]) -> str:
 
 
 def _goes_on(crawl: Crawl) -> bool:
-    """Return whether something is left to do now, as far as can be told in LONGEST_CHECK s."""
+    """Return whether something is left to do now; True, too, if LONGEST_CHECK is not enough to tell.
+
+    New links and seeds are moved to the frontier until it has a URL, or nothing is left to move.
+    """
     until = time.monotonic() + LONGEST_CHECK
     while crawl.pending:
         crawl.feed()
         figures = crawl.stats()
-        # or of hosts set aside
+        # The URLs may be of hosts set aside, too: this run may try them.
         if figures["queued"] > figures["over_budget"] or time.monotonic() > until:
             return True
-        # it looks at what is over budget or folded
+        # All left are over a budget or folded: only `take` looks whether one may be fetched by now.
         if crawl.parts.frontier.take(crawl.parts.clock()) is not None:
             return True
         time.sleep(POLL_INTERVAL)
@@ -212,7 +223,7 @@ def _terms(folder: Path, db: CrawlDB) -> tuple[last_run.Terms, last_run.Terms]:
 
 def _changed(folder: Path, before: last_run.Terms, now: last_run.Terms) -> str:
     """Return what has changed in vain, and how to make added outputs of the pages at hand."""
-    # those are not opened with
+    # A crawl that was opened only to ask about it has no spider arguments: they have not changed.
     lines = [line for line in last_run.changes(before, now) if not line.startswith("-a ")]
     if not lines:
         return ""

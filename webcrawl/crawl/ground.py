@@ -73,9 +73,10 @@ ALONE = Surroundings()
 
 @dataclass(slots=True)
 class Ground:
-    """What the parts of a crawl are opened on.
+    """What the parts of a crawl are opened on; `assembly.py` fills it.
 
-    The fields without a value are set as soon as there is one.
+    The fields with `init=False` are set as soon as there is one, in the order of `assembly._open`:
+    a part that is opened before cannot read them.
     """
 
     db: CrawlDB
@@ -123,7 +124,10 @@ class Ground:
 def open_ground(
     values: CheckedSettings, db: CrawlDB, around: Surroundings, opened: ExitStack
 ) -> Ground:
-    """Open the ground. `opened` closes what was opened if a later part of the crawl cannot be."""
+    """Open the ground. `opened` closes what was opened if a later part of the crawl cannot be.
+
+    A key that other crawls have to have, too, such as the drones of a hive, is kept in the state.
+    """
     if around.seeds is not None:
         opened.callback(around.seeds.close)
     in_force = InForce(db, values, around.fixed)

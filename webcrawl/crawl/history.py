@@ -16,17 +16,17 @@ from webcrawl.store.output import Output
 # A line of a large crawl has 320 bytes: 1.2 MB after two and a half days, 36 MB after a year. One
 # every ten seconds would be 40 MB per month.
 class HistoryKeeper:
-    """A line every few seconds at first, and every few minutes later.
+    """Writes a line of figures every few seconds at first, and every few minutes later.
 
-    After a crash it goes on as of the checkpoint.
+    The lines are an output: after a crash the file is cut back to the checkpoint, and goes on.
     """
 
     def __init__(self, run: Callable[[], Run]) -> None:
-        """`run`: of the crawl, once it is open."""
+        """`run` returns the run of the crawl, which exists once the crawl is open."""
         self._run = run
         self._loop = Loop(self.look)
-        self._output: Output | None = None
-        self._due = 0.0
+        self._output: Output | None = None  # opened for the first line
+        self._due = 0.0  # when the next line is, by time.monotonic
 
     def opened(self) -> None:
         self._loop.start(SHORTEST)
@@ -40,7 +40,7 @@ class HistoryKeeper:
         if run.saves_no_more or run.failed is not None or time.monotonic() < self._due:
             return
         crawl, now = run.crawl, time.time()
-        begun = crawl.parts.statistics.series.start / 1000 or now
+        begun = crawl.parts.statistics.series.start / 1000 or now  # 0: no download has ended
         try:
             if self._output is None:
                 self._output = crawl.parts.outputs.open(PATH)
@@ -53,5 +53,6 @@ class HistoryKeeper:
                 return
             run.fail(error)
             return
-        # this is asked once in SHORTEST
+        # `look` is called once in SHORTEST seconds: half of that less, so that the call which comes at
+        # about the right time finds the line due.
         self._due = time.monotonic() + interval(now - begun) - SHORTEST / 2
