@@ -78,6 +78,9 @@ class Buckets:
     """A queue of records by time.
 
     Its order is exact but within a bucket that is too large to be divided in time.
+
+    A record is in one of three places: in a bucket, in a bucket that is being divided, which is no
+    longer found by its start, or among those that are sorted in memory and come next.
     """
 
     def __init__(self, db: CrawlDB, pool: Pool, which: str = "") -> None:
@@ -87,18 +90,19 @@ class Buckets:
         """
         self._db = db
         self._pool = pool
-        self._bucket = which + BUCKET
+        self._bucket_prefix = which + BUCKET
         self._divided_name = which + DIVIDED
         self._sorted_name = which + SORTED
         self._buckets: dict[int, Bucket] = {}  # by start
         self._starts: list[int] = []  # in order; no two buckets overlap
         self._divided: list[Bucket] = []  # of these, each record is moved to a narrower bucket
         self._sorted: list[bytes] = []  # what comes next
-        self._next = 0  # its first record
-        self._until = 0  # whatever is earlier than this is sorted
+        self._next = 0  # position of its first record that is not taken
+        self._sorted_until = 0  # ticks: a record that is earlier than this is, or goes, among them
         self._stale: set[int] = set()  # starts of buckets that differ from what is saved
+        # Told the owner of a FIFO whose blocks have gone to disk: the start of its bucket.
         pool.on_spill = self._stale.add
-        self.count = 0
+        self.count = 0  # records in all three places
         self._restore()
 
     def __len__(self) -> int:
@@ -108,7 +112,7 @@ class Buckets:
         """Add a record that begins with its stamp."""
         self.count += 1
         due_tick = int.from_bytes(record[:TIME], "big")
-        if due_tick >= self._until:
+        if due_tick >= self._sorted_until:
             self._put(due_tick, record)
         else:
             self._insert(record)
@@ -128,6 +132,7 @@ class Buckets:
         record = self._sorted[self._next]
         self._next += 1
         self.count -= 1
+        # Those that were taken, many at once: each time the rest of the list moves.
         if self._next > LONGEST_SORTED:
             del self._sorted[: self._next]
             self._next = 0
@@ -157,7 +162,10 @@ class Buckets:
             self._divide_if_near(bucket)
 
     def _make(self, at: int, place: int) -> Bucket:
-        """Return the widest bucket for which there is room between `place` and the one before."""
+        """Return a new bucket for this time, the widest that fits between its neighbours.
+
+        `place`: its position in `_starts`. If there are too many buckets, return the one before.
+        """
         low = self._buckets[self._starts[place - 1]].end if place else 0
         high = self._starts[place] if place < len(self._starts) else LAST + 1
         if len(self._starts) >= MOST_BUCKETS:
@@ -175,6 +183,7 @@ class Buckets:
             width -= 1
 
     def _add(self, start: int, width: int, saved: bytes | None) -> Bucket:
+        """Return a bucket of the queue that begins there, empty or with what `saved` has of it."""
         bucket = Bucket(start, width, self._pool.fifo(saved))
         bucket.fifo.owner = start
         insort(self._starts, start)
@@ -227,7 +236,7 @@ class Buckets:
         ]
         found.sort()
         self._sorted = found
-        self._until = bucket.end
+        self._sorted_until = bucket.end
         self._stale.add(bucket.start)
         if not fifo.count:
             self._remove(bucket)
@@ -239,7 +248,7 @@ class Buckets:
         rest = self._sorted[cut:]
         self._sorted = self._sorted[self._next : cut]
         self._next = 0
-        self._until = stamped(rest[0])
+        self._sorted_until = stamped(rest[0])
         for record in rest:
             self._put(stamped(record), record)
 
@@ -248,26 +257,30 @@ class Buckets:
     def _divide_if_near(self, bucket: Bucket) -> None:
         """Divide a bucket of many records in time: when the one before it is the first."""
         shift = WIDTHS[bucket.width]
+        # In the interval of the first bucket, or in the next one, of this width.
         is_near = (bucket.start >> shift) - (self._starts[0] >> shift) <= 1
         is_narrower = not self._divided or bucket.width < self._divided[-1].width
         if is_near and is_narrower:
             self._divide(bucket)
 
     def _prepare_next(self, first: int) -> None:
+        """Begin to divide the large buckets that begin where a wider interval of `first` ends."""
         for width in range(1, len(WIDTHS)):
             shift = WIDTHS[width]
-            bucket = self._buckets.get((first >> shift) + 1 << shift)
+            next_start = (first >> shift) + 1 << shift
+            bucket = self._buckets.get(next_start)
             if bucket is not None and bucket.width == width and bucket.fifo.count > LONGEST_SORTED:
                 self._divide_if_near(bucket)
 
     def _divide(self, bucket: Bucket) -> None:
+        """Begin to divide a bucket: nothing is pushed into it any more, and `_move` empties it."""
         if len(self._starts) < MOST_BUCKETS:
             self._remove(bucket)
-            bucket.fifo.owner = None
+            bucket.fifo.owner = None  # saved with the divided ones, at each checkpoint
             self._divided.append(bucket)
 
     def _move(self, bucket: Bucket, most: int) -> None:
-        """Move some records of a bucket that is being divided."""
+        """Move some records of a bucket that is being divided to where they belong by now."""
         pop, put = bucket.fifo.pop, self._put
         for _ in range(most):
             record = pop()
@@ -276,7 +289,7 @@ class Buckets:
                 bucket.fifo.close()
                 break
             at = int.from_bytes(record[:TIME], "big")
-            if at >= self._until:
+            if at >= self._sorted_until:
                 put(at, record)
             else:
                 self._insert(record)
@@ -293,15 +306,18 @@ class Buckets:
         """Write the rest."""
         for start in sorted(self._stale):
             self._save(start)
+        # Each time, as they change with each push and pop.
         divided = [(bucket.start, bucket.width, bucket.fifo.save()) for bucket in self._divided]
         self._db.set(self._divided_name, msgpack.packb(divided))
         records = b"".join(map(frame, self._sorted[self._next :]))
-        head = stamp(self._until) + self.count.to_bytes(COUNT, "big")
+        head = stamp(self._sorted_until) + self.count.to_bytes(COUNT, "big")
         self._db.set(self._sorted_name, head + pack_checked(records))
 
     def _save(self, start: int) -> None:
+        """Save the bucket that begins there, or delete what was saved of it if it is gone."""
         self._stale.discard(start)
-        name, bucket = f"{self._bucket}{start:010x}", self._buckets.get(start)
+        name = f"{self._bucket_prefix}{start:010x}"
+        bucket = self._buckets.get(start)
         if bucket is None:
             self._db.delete(name, f"{name}.")
         else:
@@ -309,15 +325,16 @@ class Buckets:
 
     def _restore(self) -> None:
         """Restore the buckets, the divided ones and the sorted records from the checkpoint."""
-        for name, value in self._db.named(self._bucket):
-            self._add(int(name.removeprefix(self._bucket), 16), value[0], value[1:])
+        for name, value in self._db.named(self._bucket_prefix):
+            self._add(int(name.removeprefix(self._bucket_prefix), 16), value[0], value[1:])
         self._divided = [
             Bucket(start, width, self._pool.fifo(saved))
+            # Without a row, msgpack's empty list.
             for start, width, saved in msgpack.unpackb(self._db.get(self._divided_name) or b"\x90")
         ]
         saved = self._db.get(self._sorted_name)
         if saved is not None:
-            self._until = stamped(saved)
+            self._sorted_until = stamped(saved)
             data = self._pool.blocks.unpack(saved[TIME + COUNT :], self._sorted_name)
             self._sorted = some(data, 0, len(data))
         of_fifos = sum(bucket.fifo.count for bucket in (*self._buckets.values(), *self._divided))

@@ -28,14 +28,18 @@ ASKED = 0  # in place of a time: a signal waits in the queue; a link under way h
 
 
 class Ahead:
-    """The table `ahead`: waiting signals, links under way since a time, and pages fetched then."""
+    """The table `ahead`: a row for each page with a waiting signal, a link under way, or findings.
+
+    A row is a pair here: since when, which also tells the three apart (see ASKED), and the record
+    that the last fetch ahead has left, or None.
+    """
 
     def __init__(self, db: CrawlDB, key: bytes) -> None:
         """`key`: of the fingerprints, so that no site can choose two URLs with the same one."""
         db.need("ahead", "ahead_since")
         self._db = db
         self._key = key
-        self.count = int(db.query("SELECT count(*) FROM ahead")[0][0])
+        self.count = int(db.query("SELECT count(*) FROM ahead")[0][0])  # rows
 
     def __len__(self) -> int:
         return self.count
@@ -61,13 +65,15 @@ class Ahead:
     def begin(self, record: PageRecord, now: float) -> PageRecord | None:
         """Return the record for the link of a waiting signal, with an earlier fetch's findings.
 
-        None if the page has had its own turn meanwhile.
+        The link counts as under way from now on. None if the page has had its own turn meanwhile.
         """
         key = self._fingerprint(record.url)
         row = self._row(key)
-        if row is None or row[0] != ASKED:
+        if row is None:
             return None
-        found = row[1]
+        since, found = row
+        if since != ASKED:
+            return None
         self._set(key, -max(1, int(now)), found)
         return record if found is None else replace(found, signal=record.signal)
 
@@ -79,12 +85,16 @@ class Ahead:
     def known(self, url: str) -> PageRecord | None:
         """Return what a fetch ahead of this page's turn found, or None.
 
-        None, too, if the page was not there.
+        None, too, if the page was not there. The record says nothing of how often the page changes:
+        only visits in its own turns are counted.
         """
         row = self._row(self._fingerprint(url)) if self.count else None
-        if row is None or row[1] is None or not row[1].digest:
+        if row is None:
             return None
-        return replace(row[1], shape=0.0, span=0.0, visits=0, changes=0)
+        found = row[1]
+        if found is None or not found.digest:
+            return None
+        return replace(found, shape=0.0, span=0.0, visits=0, changes=0)
 
     def lack(self, url: str, path: str, now: float) -> None:
         """Note that this page has no record: it was not there, and never before, or was forgotten."""
@@ -98,6 +108,7 @@ class Ahead:
         row = self._row(key)
         if row is not None or self.count < MOST_ROWS_OF_UNKNOWN:
             since = row[0] if row is not None else int(now)  # a link may be under way still
+            # With a visit, as `lacks` takes a page without any for one that has no record.
             self._set(key, since, replace(record, visits=record.visits or 1))
 
     def fill(self, url: str) -> bool:
@@ -141,9 +152,13 @@ class Ahead:
         return found if found is not None and found.fetched > record.fetched else None
 
     def expire(self, now: float) -> None:
-        """Drop rows whose records never came."""
+        """Drop rows that are older than KEPT_SECONDS: their records never came.
+
+        A waiting signal has no time, and stays.
+        """
         if self.count:
             before = int(now) - KEPT_SECONDS
+            # Links under way have their times negated: the old ones are those near 0.
             self._db.execute(
                 "DELETE FROM ahead WHERE since BETWEEN 1 AND ? OR since BETWEEN ? AND -1",
                 (before, -before),
@@ -152,10 +167,14 @@ class Ahead:
 
     def _fingerprint(self, url: str) -> int:
         number: int = siphash(self._key, url)
+        # As a signed integer of 64 bits.
         return number - 2 * SIGN if number >= SIGN else number
 
     def _row(self, key: int) -> tuple[int, PageRecord | None] | None:
-        """Return when a page was asked for ahead, and its record once it was fetched, or None."""
+        """Return since when this row holds, and the page's record once it was fetched, or None.
+
+        Raise DamagedFile if the row cannot be read.
+        """
         rows = self._db.query("SELECT key, since, data, crc FROM ahead WHERE key = ?", (key,))
         if not rows:
             return None
@@ -182,6 +201,7 @@ class Ahead:
 
 
 def _is_under_way(since: int, now: float) -> bool:
+    """Return whether a link is under way since then, and not for too long; `since` as in a row."""
     return since < 0 and now + since < UNDER_WAY
 
 

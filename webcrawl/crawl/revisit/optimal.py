@@ -48,10 +48,11 @@ def interval(shape: float, span: float, worth: float) -> float:
 
     The value depends on t / b alone, in units of b. In x = ln(1 + t / b) it is like a * x * x / 2
     for small x, and for large x like an exponential function, which rises without limit if a < 1,
-    and to 1 / (a - 1) if a > 1.
+    and to 1 / (a - 1) if a > 1. Here t is the interval, a the shape and b the span. x is
+    approximated first, and then improved by Newton's method.
     """
     power = shape - 1 if abs(shape - 1) > NARROW else NARROW
-    aim = worth / span
+    aim = worth / span  # the value at which to arrive, in units of b
     left = 1 - power * aim  # of the largest value, if there is one
     if left < NEGLIGIBLE_VALUE:
         return span * expm1(LONGEST_LOG_INTERVAL)
@@ -63,14 +64,17 @@ def interval(shape: float, span: float, worth: float) -> float:
     else:
         x = min(-log(left / shape) / power, LONGEST_LOG_INTERVAL)
     for _ in range(NEWTON_STEPS):
-        faded, fall = exp(-power * x), expm1(-x)
-        now = (1 - faded) / power + faded * fall
+        faded = exp(-power * x)
+        fall = expm1(-x)
+        value_at_x = (1 - faded) / power + faded * fall
         slope = -shape * faded * fall
-        if power * now > 0.5:  # near its limit, a straight line as the logarithm of what is left
-            now = 1 - power * now
-            x += log(now / left) * now / (power * slope)
+        if power * value_at_x > 0.5:
+            # near its limit, a straight line as the logarithm of what is left
+            left_at_x = 1 - power * value_at_x
+            x += log(left_at_x / left) * left_at_x / (power * slope)
         else:  # and far from it as a logarithm of x
-            step = log(aim / now) * now / (slope * x)
+            step = log(aim / value_at_x) * value_at_x / (slope * x)
+            # a step from a bad approximation leads too far
             if not -2.0 < step < 2.0:
                 step = 2.0 if step > 0.0 else -2.0
             x *= exp(step)
@@ -82,7 +86,9 @@ class Optimal(Steered):
 
     def __init__(self, options: PolicyOptions) -> None:
         super().__init__(options)
-        self._learning = 0.0  # visits that may be made to learn
+        # early visits that may be made to learn whether a page is worth its visits; `observe` adds
+        # to them, and each such visit takes one
+        self._learning = 0.0
 
     def interval(self, page: Visited, level: float) -> float:
         shape, span = self.options.sample.prior.given(page)
@@ -101,13 +107,13 @@ class Optimal(Steered):
         due = super().due(record, now, place)
         if self._learning < 1.0:
             return due
-        between = self.level / max(
-            record.weight, LIGHTEST_WEIGHT
-        )  # changes of a page on the threshold
+        # Seconds between two changes of a page of this weight that is on the threshold.
+        between = self.level / max(record.weight, LIGHTEST_WEIGHT)
         shape, span = self.options.sample.prior.given(record)
         is_in_doubt = DOUBT_FROM < shape * log(shape / span * between) < DOUBT_TO
         early = EARLY_VISIT_SPACING * between
         usual = due - place
+        # Still to come, and early enough to be no usual visit.
         is_worth_it = now - record.fetched < early < EARLIEST_SHARE * usual
         if not (is_in_doubt and is_worth_it):
             return due
@@ -122,8 +128,10 @@ class Optimal(Steered):
         less than the level, other pages' turns are worth more. Only while the sample has all pages:
         else its pages would be treated unlike those for which they stand.
         """
-        page = self.options.sample.find(url) if self.options.pages() <= MAX_SAMPLED else None
+        has_all_pages = self.options.pages() <= MAX_SAMPLED
+        page = self.options.sample.find(url) if has_all_pages else None
         if page is None:
             return False
         shape, span = self.options.sample.prior.given(page)
+        # span / shape: the seconds from one change to the next
         return page.weight * span / shape < self.level

@@ -109,7 +109,8 @@ def record_in(entry: bytes) -> PageRecord:
     mark = mark_of(entry)
     if mark not in MARKS:
         raise ValueError(f"not a valid record of a page: {entry[:80]!r}")
-    data = entry[TIME + 1 + (TIME if mark == ASK_BY else 0) :]
+    has_second_time = mark == ASK_BY
+    data = entry[TIME + 1 + (TIME if has_second_time else 0) :]
     if mark != SIGNAL:
         return unpack(data)
     data, _, via = data.rpartition(b" ")
@@ -161,38 +162,48 @@ def record_of(link: Link) -> PageRecord | None:
 def _packed(record: PageRecord) -> bytes:
     """Return the bytes of a page's record: a head of fixed size, then what its flags announce.
 
-    Text that is too long is left out; numbers are brought within their bounds.
+    Text that is too long is left out; numbers are brought within their bounds. The order of the
+    parts is the format: `_unpacked` reads them in the same one.
     """
     etag = record.etag if len(record.etag) <= LONGEST_ETAG else b""
-    modified, flags = record.modified, HANDED * record.handed | LISTING * record.listing
+    flags = HANDED * record.handed | LISTING * record.listing
+    tail = b""  # what the flags announce
+    modified = record.modified
     if modified:
         date = read_http_date(modified)
         if date is not None and 0 <= date <= SECONDS:
-            flags, modified = flags | DATED, DATE.pack(date)
+            flags |= DATED
+            tail = DATE.pack(date)
         elif len(modified) <= LONGEST_DATE:
-            flags, modified = flags | WORDED, bytes((len(modified),)) + modified
-        else:
-            modified = b""
+            flags |= WORDED
+            tail = bytes((len(modified),)) + modified
     if record.said != (0, 0):
-        flags, modified = flags | SPOKEN, modified + SAID.pack(*record.said)
+        flags |= SPOKEN
+        tail += SAID.pack(*record.said)
     if record.holds:
-        flags, modified = flags | HOLDS, modified + UNTIL.pack(min(record.holds, SECONDS))
+        flags |= HOLDS
+        tail += UNTIL.pack(min(record.holds, SECONDS))
     if record.copy_of:
         address = record.copy_of.encode()
-        flags, modified = flags | COPY, modified + SIZE.pack(len(address)) + address
+        flags |= COPY
+        tail += SIZE.pack(len(address)) + address
     try:
-        return _head(record, flags, len(etag)) + etag + modified
+        return _head(record, flags, len(etag)) + etag + tail
     except (OverflowError, ValueError, struct.error):
         # A number beyond its room. To look at all of them each time would cost every page.
-        return _head(_bounded(record), flags, len(etag)) + etag + modified
+        return _head(_bounded(record), flags, len(etag)) + etag + tail
 
 
-def _head(record: PageRecord, flags: int, etag: int) -> bytes:
-    """Return the part of a record that has a fixed size; `etag`: the length of its ETag."""
-    seconds, stored = int(record.fetched), round(record.stored * 1000)
+def _head(record: PageRecord, flags: int, etag_size: int) -> bytes:
+    """Return the part of a record that has a fixed size.
+
+    Raise OverflowError, ValueError or struct.error if a number is beyond its room.
+    """
+    seconds = int(record.fetched)
+    stored = round(record.stored * 1000)  # milliseconds
     return HEAD.pack(
         flags,
-        etag,
+        etag_size,
         seconds,
         int((record.fetched - seconds) * 256),
         record.digest,
@@ -227,24 +238,33 @@ def _bounded(record: PageRecord) -> PageRecord:
 
 
 def _within(number: float, most: float) -> float:
+    """Return the number within 0 and `most`; 0 for NaN."""
     return min(max(number, 0.0), most) if number == number else 0.0  # noqa: PLR0124 - NaN
 
 
 def _unpacked(data: bytes) -> tuple[PageRecord, int]:
-    """Return the record at the start of these bytes, without URL and path, and where it ends."""
+    """Return the record at the start of these bytes, without URL and path, and where it ends.
+
+    Raise ValueError if these bytes are no record.
+    """
     try:
-        flags, size, seconds, part, digest, text, *floats, visits, changes, gone, high, low = (
+        # `part`: 256ths of a second. `high` and `low`: when it was archived, and PLAIN.
+        flags, etag_size, seconds, part, digest, text, *floats, visits, changes, gone, high, low = (
             HEAD.unpack_from(data)
         )
-        position = HEAD.size + size
-        etag, modified = data[HEAD.size : position], b""
+        position = HEAD.size + etag_size
+        etag = data[HEAD.size : position]
+        modified = b""
         if flags & DATED:
             modified = http_date(*DATE.unpack_from(data, position))
             position += DATE.size
         elif flags & WORDED:
-            start, position = position + 1, position + 1 + data[position]
+            start = position + 1
+            position = start + data[position]
             modified = data[start:position]
-        said, holds, copy_of = (0, 0), 0, ""
+        said = 0, 0
+        holds = 0
+        copy_of = ""
         if flags & SPOKEN:
             said = SAID.unpack_from(data, position)
             position += SAID.size
@@ -252,12 +272,14 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
             (holds,) = UNTIL.unpack_from(data, position)
             position += UNTIL.size
         if flags & COPY:
-            start, (length,) = position + SIZE.size, SIZE.unpack_from(data, position)
+            (length,) = SIZE.unpack_from(data, position)
+            start = position + SIZE.size
             position = start + length
             copy_of = data[start:position].decode()
     except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise ValueError(f"not a valid record of a page: {data[:80]!r}") from error
-    if position > len(data) or size > LONGEST_ETAG:
+    # A slice beyond the end raises nothing.
+    if position > len(data) or etag_size > LONGEST_ETAG:
         raise ValueError(f"not a valid record of a page: {data[:80]!r}")
     shape, span, weight = floats
     fetched = seconds + part / 256

@@ -61,9 +61,11 @@ POLICY, LEAD = "revisit.policy", "revisit.lead"
 
 
 class Revisits:
-    """The records by due time, a part of each checkpoint.
+    """The queue of pages to be fetched again, by due time; a part of each checkpoint.
 
-    Each record is here, or in the link that fetches its page, and nowhere else.
+    Each record is here, or in the link that fetches its page, and nowhere else. A caller takes
+    records by `take`, and gives each back by `keep`, `keep_listing` or `retry` when its fetch has
+    ended.
 
     The order is that of due times, and the budget says how many pages are taken by now: if nothing
     is due, pages are taken before they are, provided that the policy allows it and that there are
@@ -71,6 +73,10 @@ class Revisits:
 
     The queue of due times is no clock: policies count from where it has come to, and that may be
     days ahead. So a record whose turn comes too early, by the clock, is put aside until then.
+
+    Words of its methods: the front is the due time that the queue has come to, the lead by how much
+    that is ahead of the clock, the horizon until when pages may be taken now, and a round the time
+    in which the budget suffices for every page once.
     """
 
     def __init__(
@@ -96,8 +102,9 @@ class Revisits:
         # cut it to a small one.
         blocks = Blocks(db, "revisit")
         self._buckets = Buckets(db, Pool(blocks, memory * 3 // 8, inline=BLOCK))
+        # records whose turns came too early by the clock, by the time when they may be fetched
         self._held = Buckets(db, Pool(blocks, memory // 16, inline=BLOCK), HELD)
-        self.ahead = Ahead(db, key)
+        self.ahead = Ahead(db, key)  # pages fetched at signals, before their records' turns
         self._db = db
         self._policy = policy
         self._rate = rate
@@ -106,15 +113,16 @@ class Revisits:
         self._due_by_policy = checked(
             "REVISIT_POLICY", policy.due, number, "seconds since 1970, or infinity"
         )
+        # Rounds after which a page that is due later is asked about again: see `Policy`.
         self._patience: float = getattr(policy, "patience", inf)
         self._declines: Callable[[str], bool] = getattr(policy, "declines", lambda _: False)
-        self._tokens = Tokens(rate)
+        self._tokens = Tokens(rate)  # one per fetch that the budget allows
         # whether a host is another crawl's by now
         self.foreign: Callable[[str], bool] = lambda _: False
         # whether a host has more to do than it can for a while
         self.is_full: Callable[[str], bool] = lambda _: False
         self.floor = floor  # seconds between two fetches of a page at least
-        # when pages were fetched, the last ones, by the hashes of their URLs
+        # when the last RECENT pages were fetched, by the hashes of their URLs, the oldest first
         self._recent: dict[int, float] = {}
         first = self._buckets.first() if policy.early else None
         # due time that the queue has come to; 0: none
@@ -122,8 +130,9 @@ class Revisits:
         # Seconds by which the queue has come to be ahead of the clock while pages were taken early
         self._lead = float(db.get(LEAD) or 0.0)
         self._signalled = 0.0  # due time of the last signal
-        self._read = 0.0  # up to this time readings of listings have had their part of the budget
-        self._expired = 0.0
+        # up to this time readings of listings have had their part of the budget
+        self._readings_paid_until = 0.0
+        self._expired_at = 0.0  # when old rows of `ahead` were dropped last
         if resumes:  # states of two policies may look alike, and mean something else
             policy.restore(db.get(POLICY) or b"")
         db.join(self)
@@ -137,7 +146,7 @@ class Revisits:
         """Keep the record of a page that was fetched, until the policy's due time."""
         record.listing = False
         self.note(record.url, record.fetched)
-        self._file(record, now)
+        self._queue_by_policy(record, now)
 
     def retry(self, record: PageRecord, now: float, seconds: float) -> None:
         """Keep a record so long after what is taken now: its page failed, or is being fetched."""
@@ -159,11 +168,12 @@ class Revisits:
             self._put_listing(record, now, max(self._wait_of_listing(record) - since, 0.0))
         else:
             record.listing = False
-            self._file(record, now, since)
+            self._queue_by_policy(record, now, since)
 
     def note(self, url: str, fetched: float) -> None:
         """Note that a page was fetched at that time: a signal that comes within a minute waits."""
         number = hash(url)
+        # Removed first, so that it moves to the end: the first entry is the one to be forgotten.
         self._recent.pop(number, None)
         self._recent[number] = fetched
         if len(self._recent) > RECENT:
@@ -198,11 +208,12 @@ class Revisits:
         """Return the next records in order of due time, as many as the budget allows by now."""
         most = min(most, self._tokens.whole(now))
         self._free(now)
-        if now - self._expired > EXPIRE:
+        if now - self._expired_at > EXPIRE:
             self.ahead.expire(now)
-            self._expired = now
+            self._expired_at = now
         found: list[PageRecord] = []
         horizon = self._horizon(now)
+        # Bounded, as records may be put elsewhere instead of being taken.
         for _ in range(2 * most + SPARE if most else 0):
             due_at = self._buckets.first()
             if due_at is None or due_at > horizon:
@@ -211,20 +222,24 @@ class Revisits:
             if record is not None:
                 found.append(record)
                 self._tokens.spend(1)
-                if horizon == LAST:
+                if horizon == LAST:  # pages are taken early
                     self._lead = max(self._front - now, 0.0)
             if len(found) == most or not self._tokens.whole(now):
                 break
         return found
 
     def release(self, most: int) -> list[PageRecord]:
-        """Remove so many records, due or not, and what was found ahead, for other crawls."""
+        """Remove and return up to `most` records, due or not, for other crawls.
+
+        What was found ahead of a page's turn goes into its record.
+        """
         records: list[PageRecord] = []
         for queue in (self._buckets, self._held):
             while len(records) < most and (entry := queue.pop()) is not None:
                 records.append(record_in(entry))
         for record in records:
             found = self.ahead.take(record)  # a link under way goes there, too
+            # A signal's entry has no record of the page: there is nothing to be brought up to date.
             is_stand_in = record.signal is not None
             if found is not None and not is_stand_in:
                 self._takes_over(record, found)
@@ -246,7 +261,7 @@ class Revisits:
         return max(now, allowed, min(times))
 
     def _next(self, due_at: float, now: float) -> PageRecord | None:
-        """Return the next record, if it is to be fetched; else it is put where it belongs.
+        """Return the next record, or None if it is not to be fetched and was put where it belongs.
 
         `due_at`: when it was due.
         """
@@ -254,7 +269,8 @@ class Revisits:
         mark = mark_of(entry)
         record = record_in(entry)
         until = self._rests_until(record, now)
-        # One look in vain, and one more push and pop: 12 us.
+        # Aside until then, before the front is moved: its turn has not been spent. That costs one
+        # look in vain, and one more push and pop: 12 us.
         if until > now:
             self._held.push(stamp(ticks(until)) + entry[TIME:])
             return None
@@ -276,21 +292,23 @@ class Revisits:
     def _is_put_off(self, record: PageRecord, due_at: float, now: float) -> bool:
         """Return whether the policy now wants this page later.
 
-        A page that it never wants may fill an idle budget.
+        A page that is put off is back in the queue. One that the policy never wants may fill an idle
+        budget.
         """
-        due = self._wanted(record, now) - max(now - record.fetched, 0.0)
+        # The policy counts from now, as after a fetch, and the page was fetched earlier.
+        due = self._wanted_at(record, now) - max(now - record.fetched, 0.0)
         # Of NaN, too, which somebody else's policy may return.
         is_never = not due < now + FARTHEST_DUE
         fills_idle_budget = is_never and due_at > now
         if due <= due_at or fills_idle_budget:
             return False
-        self._place(record, now, due)
+        self._queue_for(record, now, due)
         return True
 
     def _begin_ahead(self, record: PageRecord, now: float) -> PageRecord | None:
         """Return the record for a fetch at a signal, or None if the page is left to its turn.
 
-        None, too, if it has had one since.
+        None, too, if it has had its turn since the signal. `record`: the signal's stand-in.
         """
         if self._policy.early and self.is_full(host_of(record.url)):
             self.ahead.give_up(record.url)
@@ -307,12 +325,13 @@ class Revisits:
         A promise for longer than any was given when the clock was wrong.
         """
         fetched = max(record.fetched, self._recent.get(hash(record.url), 0.0))
-        until = fetched + self.floor if now - fetched >= 0.0 else 0.0
+        is_in_past = fetched <= now  # else the clock was set back
+        until = fetched + self.floor if is_in_past else 0.0
         is_promise = now < record.holds <= now + HOLDS_MOST + 1
         return max(until, record.holds) if is_promise else until
 
     def _free(self, now: float) -> None:
-        """Put records that have rested first: their turns had come before."""
+        """Put records that have rested in front of the queue: their turns had come before."""
         for _ in range(FREED if self._held.count else 0):
             at = self._held.first()
             if at is None or at > ticks(now):
@@ -322,6 +341,7 @@ class Revisits:
             place = ticks(now)
             if first is not None and first <= self._horizon(now):
                 place = first
+            # The entry as it is, with another time in front.
             self._buckets.push(stamp(place) + entry[TIME:])
 
     def _misses(self, record: PageRecord, now: float) -> bool:
@@ -341,8 +361,8 @@ class Revisits:
             self._put_listing(record, now, self._wait_of_listing(record))
         else:
             place = self._place_of_queue(now)
-            seconds = self._wanted(record, now) - place
-            self._place(record, now, place + seconds * (0.5 + self._random.random()))
+            seconds = self._wanted_at(record, now) - place
+            self._queue_for(record, now, place + seconds * (0.5 + self._random.random()))
         return True
 
     # -- where the queue is
@@ -352,11 +372,18 @@ class Revisits:
         return self._front or now
 
     def _advance(self, at: float) -> None:
-        """Note that the queue has come to this due time."""
-        self._front = at if at > self._front else self._front + (at - self._front) * SET_BACK_SHARE
+        """Note that the queue has come to this due time.
+
+        An earlier one sets the queue back by a part of the difference only: one late page says
+        little of the others.
+        """
+        if at > self._front:
+            self._front = at
+        else:
+            self._front += (at - self._front) * SET_BACK_SHARE
 
     def _horizon(self, now: float) -> int:
-        """Return until when pages may be taken, in ticks.
+        """Return until when pages may be taken, in ticks; LAST if they may be taken early.
 
         A crawl of few pages does not fetch each of them every minute because its budget would allow
         it. What is due is counted from where the queue is, for so are due times: a larger budget
@@ -370,15 +397,16 @@ class Revisits:
         """Return the seconds in which the budget suffices for every page once."""
         rate = self._rate()
         pages = max(len(self), 1)
+        # At most a year, which also is the answer while the rate is 0.
         return pages / rate if rate * YEAR > pages else YEAR
 
     # -- due times
 
-    def _file(self, record: PageRecord, now: float, sooner: float = 0.0) -> None:
-        """Put a record where the policy wants it, or so much sooner."""
-        self._place(record, now, self._wanted(record, now) - sooner)
+    def _queue_by_policy(self, record: PageRecord, now: float, sooner: float = 0.0) -> None:
+        """Queue a record for when the policy wants its page, or `sooner` seconds before."""
+        self._queue_for(record, now, self._wanted_at(record, now) - sooner)
 
-    def _wanted(self, record: PageRecord, now: float) -> float:
+    def _wanted_at(self, record: PageRecord, now: float) -> float:
         """Return when the policy wants a page, by the queue, which may be ahead of the clock.
 
         One that takes pages early counts from where the queue is. Others know only the clock.
@@ -386,7 +414,7 @@ class Revisits:
         due = self._due_by_policy(record, now, self._place_of_queue(now))
         return due if self._policy.early else due + self._lead
 
-    def _place(self, record: PageRecord, now: float, due: float) -> None:
+    def _queue_for(self, record: PageRecord, now: float, due: float) -> None:
         """Queue a page for its next visit.
 
         A page that is due too far away or never is not queued for that time: it is marked ASK, and
@@ -396,7 +424,7 @@ class Revisits:
         a_round = self._round()
         mark = LISTED if record.listing else DUE
         if not due < now + FARTHEST_DUE:  # NaN of somebody else's code, too
-            # at random, so that they come apart
+            # At random, so that pages that came together are not asked about all at once.
             due = place + NEVER_DUE_RECHECK * (0.9 + 0.2 * self._random.random())
             mark = ASK
         elif due - place > self._patience * a_round:
@@ -410,9 +438,12 @@ class Revisits:
     # -- listings
 
     def _wait_of_listing(self, record: PageRecord, least: float = HOUR) -> float:
+        """Return the seconds until the next reading of a listing, at least `least`."""
         return wait_of_listing(record, self._round(), least)
 
     def _put_listing(self, record: PageRecord, now: float, seconds: float) -> None:
+        # Where pages are taken early, the queue may be ahead of the clock: counted from the clock,
+        # the listing would come next.
         is_early = self._horizon(now) == LAST
         place = self._place_of_queue(now) if is_early else now
         self._push(place + seconds, LISTED, record)
@@ -421,33 +452,42 @@ class Revisits:
         self._buckets.push(entry_of(ticks(at), mark, record))
 
     def _may_read(self, now: float) -> bool:
-        """Return whether a listing may be read now, in the part of the budget that readings have."""
-        if self._read > now:
+        """Return whether a listing may be read now, and if so take that from the budget of readings.
+
+        Readings have a part of the budget, and what they leave is saved for READINGS_SAVED seconds.
+        """
+        if self._readings_paid_until > now:
             return False
         rate = READINGS * self._rate()
-        seconds = 1 / rate if rate > 0 else HOUR
-        self._read = max(self._read or now, now - READINGS_SAVED) + seconds
+        seconds_per_reading = 1 / rate if rate > 0 else HOUR
+        paid_until = max(self._readings_paid_until or now, now - READINGS_SAVED)
+        self._readings_paid_until = paid_until + seconds_per_reading
         return True
 
     # -- what signals have had fetched
 
     def _absorbs(self, record: PageRecord, now: float) -> bool:
-        """Return whether a record need not be fetched: its page was fetched ahead, or is now."""
+        """Return whether a record need not be fetched: its page was fetched ahead, or is now.
+
+        If so, the record is back in the queue.
+        """
         if not self.ahead.count:
             return False
-        # then the link has gone where the record goes
+        # If the host is another crawl's, so is the link: the record need not wait here for its end.
         is_foreign = self.foreign(host_of(record.url))
         if not is_foreign and self.ahead.is_under_way(record.url, now):
             self.retry(record, now, UNDER_WAY)
             return True
-        is_announced = self.ahead.asks(record.url)  # once more, since then
+        # Before `take`, which forgets the signal: the page was announced once more since that fetch.
+        is_announced = self.ahead.asks(record.url)
         found = self.ahead.take(record)
         if found is None or not self._takes_over(record, found) or is_announced:
             return False
         if record.listing:
             self.keep_listing(record, now)
         else:
-            self._file(record, now, now - found.fetched)
+            # The policy counts from now, and the fetch was earlier.
+            self._queue_by_policy(record, now, now - found.fetched)
         return True
 
     def _takes_over(self, record: PageRecord, found: PageRecord) -> bool:
@@ -457,7 +497,7 @@ class Revisits:
             record.gone = max(record.gone, found.gone)
             record.holds = 0
             return False
-        have_texts = found.text and record.text
+        have_texts = found.text and record.text  # 0: no fingerprint of a text
         are_alike = have_texts and (found.text ^ record.text).bit_count() <= DISTANCE
         is_other_body = found.digest != record.digest and not are_alike
         changed = record.gone > 0 or is_other_body
