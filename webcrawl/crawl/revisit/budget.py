@@ -36,13 +36,13 @@ class Split:
         # whether pages may be fetched before they are due, so that the budget is used
         self.early = True
         self.part: Callable[[], float] = _all  # of what a hive fetches, how much this drone does
-        self._age = 86_400.0
-        self._fixed = 0.0
-        self._share = 0.5
+        self._age = 86_400.0  # REVISIT_AGE, in seconds
+        self._fixed = 0.0  # REVISIT_RATE, in pages per second; 0: REVISIT_SHARE counts
+        self._share = 0.5  # REVISIT_SHARE
         self._began = now()
+        self._new = 0.0  # new pages as of `_at`, those long ago counting less
         self._at = self._began
-        self._new = 0.0  # new pages, those long ago counting less
-        self._idle_at = -IDLE_SPAN
+        self._idle_at = -IDLE_SPAN  # when nothing could be fetched, the last time
         self._rests = 0.0  # until then there is room though nobody says so, unless new pages come
 
     def change(self, *, age: float, rate: float, share: float) -> None:
@@ -92,6 +92,7 @@ class Split:
         now = self._now()
         # At the start of a run fewer seconds than COUNTING_SPAN have been counted.
         seconds = COUNTING_SPAN * (1.0 - exp(-max(now - self._began, 1.0) / COUNTING_SPAN))
+        # So many beside the new pages that they are their share of both.
         beside = self._faded(now) / seconds * self._share / (1.0 - self._share)
         has_room = now - self._idle_at <= IDLE_SPAN or now <= self._rests
         if not has_room:
@@ -104,6 +105,7 @@ class Split:
         return self.rate() if self.early else min(self.rate(), self.pages() / self._age)
 
     def _faded(self, now: float) -> float:
+        """Return the count of new pages as of now: it fades by COUNTING_SPAN."""
         return self._new * exp(min(self._at - now, 0.0) / COUNTING_SPAN)
 
 
@@ -112,13 +114,16 @@ def _all() -> float:
 
 
 class Tokens:
-    """Allows one fetch again per token. The rate may differ at each call."""
+    """Allows one fetch again per token. The rate may differ at each call.
+
+    More may be spent than there is: what is owed comes out of later tokens.
+    """
 
     def __init__(self, rate: Callable[[], float]) -> None:
         """`rate`: per second."""
         self._rate = rate
-        self._left = 1.0
-        self._at: float | None = None
+        self._left = 1.0  # tokens as of `_at`; negative if more were spent
+        self._at: float | None = None  # None: not asked yet
 
     def whole(self, now: float) -> int:
         """Return the number of pages that may be taken now."""
@@ -153,7 +158,7 @@ class Unused:
         self._split = split
         self._pages = pages
         self._floor = floor
-        self._next: float | None = None
+        self._next: float | None = None  # time of the next look; None: there was none yet
 
     def look(self, now: float) -> None:
         """Warn if REVISIT_RATE allows more than can be used; at most once per hour.
@@ -205,6 +210,7 @@ class DueByHost:
     def __init__(self, total: int = 0, hosts: Mapping[str, int] | None = None) -> None:
         self.total = total
         self._hosts = Counter(hosts or {})
+        # pages of all hosts beyond COUNTED_OF_HOST each: they are in `total`, and take no room
         self._beyond = sum(max(number - COUNTED_OF_HOST, 0) for number in self._hosts.values())
 
     @property
@@ -225,7 +231,9 @@ class DueByHost:
         """Count a page less: it has ended."""
         self.total = max(self.total - 1, 0)
         host = host_of(url)
-        if number := self._hosts[host]:
+        # 0 for a host that the last checkpoint did not have, or that was forgotten since.
+        number = self._hosts[host]
+        if number:
             self._beyond -= number > COUNTED_OF_HOST
             self._hosts[host] = number - 1
         if number <= 1:
@@ -246,5 +254,6 @@ class DueByHost:
         return {host: number for host, number in self._hosts.items() if number > COUNTED_OF_HOST}
 
     def _forget(self) -> None:
+        """Forget which hosts the pages are of; all of `total` then take room."""
         self._hosts.clear()
         self._beyond = 0

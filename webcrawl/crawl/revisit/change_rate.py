@@ -55,6 +55,7 @@ class Prior:
         The more a page is known by its own visits, the less others count: of these visits only some
         changes count, too.
         """
+        # the shape that other pages add, down to nothing for a page that is KNOWN
         others = max(1.0 - page.shape / KNOWN, 0.0) * SHAPE
         return page.shape + others, max(page.span + others / self.mean, MIN_SECONDS)
 
@@ -72,10 +73,11 @@ def observe(page: Visited, seconds: float, prior: Prior, *, changed: bool) -> No
     """
     seconds = max(seconds, MIN_SECONDS)
     if changed:
-        shape, span = prior.given(page)
-        new_shape, new_span = _after_change(shape, span, seconds)
-        shape = max(page.shape + new_shape - shape, 0.0)
-        span = max(page.span + new_span - span, 0.0)
+        believed_shape, believed_span = prior.given(page)
+        new_shape, new_span = _after_change(believed_shape, believed_span, seconds)
+        # Only the difference is the page's own: the rest of what is believed is of other pages.
+        shape = max(page.shape + new_shape - believed_shape, 0.0)
+        span = max(page.span + new_span - believed_span, 0.0)
         kept = FADE if shape > KNOWN else 1.0
         page.shape = shape * kept
         page.span = span * kept
@@ -94,15 +96,21 @@ def count(page: Visited, *, changed: bool) -> None:
 
 
 def _after_change(shape: float, span: float, seconds: float) -> Rate:
-    """Return what is believed after a change, by mean and variance."""
+    """Return what is believed of a rate after a change within so many seconds.
+
+    That is the Gamma distribution with the mean and variance of what is believed exactly: a density
+    like that of Gamma(shape, span), times 1 - exp(-rate * seconds).
+    """
     stay = -log1p(seconds / span)
-    none = -expm1(shape * stay)
+    # The integral of that density; and of its products with the rate and with its square, beside
+    # those of Gamma(shape, span) itself.
+    whole = -expm1(shape * stay)
     first = -expm1((shape + 1) * stay)
     second = -expm1((shape + 2) * stay)
-    mean = shape / span * first / none
-    spread = (shape + 1) / shape * second * none / (first * first) - 1
-    after = 1 / max(spread, 1e-9)
-    return after, after / mean
+    mean = shape / span * first / whole
+    spread = (shape + 1) / shape * second * whole / (first * first) - 1  # variance / mean ** 2
+    new_shape = 1 / max(spread, 1e-9)
+    return new_shape, new_shape / mean
 
 
 def freshness(rate: Rate, seconds: float) -> float:
@@ -176,6 +184,7 @@ class Sample:
         )
         if known:
             return
+        # A new page takes the place of the one with the largest hash, if all places are taken.
         if len(self._pages) <= self._most:
             heappush(self._largest, -number)
         else:

@@ -29,7 +29,7 @@ QUEUES = "", HELD  # those by due time, and those put aside
 
 
 def check_revisits(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads everything once; counts records, and pages fetched ahead.
+    """Yield each damage of what is kept for revisits; `found` counts records, and pages ahead.
 
     A crawl without revisits has none of it.
     """
@@ -42,7 +42,7 @@ def check_revisits(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
 def _records(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
     """Yield each damage of the queues of revisits, and count the records that are sound."""
     queues, blocks = SavedQueues(snapshot, "revisit"), Counter[str]()
-    whole = True
+    whole = True  # whether all records could be read
     for place, records in places(snapshot, queues):
         try:
             for record in records:
@@ -63,19 +63,22 @@ def _records(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
                 f"{found['revisits']}"
             )
     for which in QUEUES:
-        for (name, _, end, _), (_, start, _, _) in pairwise(_buckets(snapshot, which)):
-            if end > start:
+        for (name, _, end, _), (_, next_start, _, _) in pairwise(_buckets(snapshot, which)):
+            if end > next_start:
                 yield snapshot.damaged(f"table meta, {name}: this bucket overlaps the next one")
 
 
 def _buckets(snapshot: Snapshot, which: str) -> Iterator[tuple[str, int, int, bytes]]:
-    """Name, interval in ticks and saved queue of each bucket, in the order of time."""
+    """Yield name, start and end in ticks, and saved queue of each bucket, in the order of time.
+
+    Raise DamagedFile for a row that is no bucket.
+    """
     prefix = which + BUCKET
     for name, value in snapshot.rows(
         "SELECT name, value FROM meta WHERE name GLOB ? ORDER BY name", (f"{prefix}*",)
     ):
         found = NUMBER.fullmatch(str(name).removeprefix(prefix))
-        width = value[0] if value else len(WIDTHS)
+        width = value[0] if value else len(WIDTHS)  # an empty row has an invalid one
         if found is None or width not in range(len(WIDTHS)):
             raise snapshot.damaged(f"table meta, {name}: not a valid bucket", value=value)
         start = int(found[0], 16)
@@ -104,14 +107,18 @@ def _places(
     """Yield each place of a queue with its records: the buckets, divided ones, sorted records."""
     for name, _, _, saved in _buckets(snapshot, which):
         yield name, queues.records(saved, f"table meta, {name}")
-    parts, sorted_name = which + DIVIDED, which + SORTED
-    packed = snapshot.get(parts) or msgpack.packb([])
+    divided_name = which + DIVIDED
+    sorted_name = which + SORTED
+    packed = snapshot.get(divided_name) or msgpack.packb([])
     try:
         divided = [(width, saved) for _, width, saved in msgpack.unpackb(packed)]
     except ERRORS as error:
-        raise snapshot.damaged(f"table meta, {parts}: {error!r}") from error
+        raise snapshot.damaged(f"table meta, {divided_name}: {error!r}") from error
     for width, saved in divided:
-        yield f"{parts} of width {width}", queues.records(saved, f"table meta, {parts}")
+        yield (
+            f"{divided_name} of width {width}",
+            queues.records(saved, f"table meta, {divided_name}"),
+        )
     data = snapshot.get(sorted_name)
     if data is not None:
         yield (
@@ -127,18 +134,19 @@ def _framed(data: bytes) -> Iterator[bytes]:
 def _ahead(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
     """Yield each damage of the table of pages fetched ahead, and count its rows."""
     for row in snapshot.rows("SELECT key, since, data, crc FROM ahead"):
+        key, since, data, _ = row
         found["ahead"] += 1
-        place = f"table ahead, {row[0]}"
+        place = f"table ahead, {key}"
         if not rowcrc.agrees(rowcrc.ahead, row):
-            yield snapshot.damaged(f"{place}: wrong checksum", value=row[2])
+            yield snapshot.damaged(f"{place}: wrong checksum", value=data)
             continue
         try:
-            if row[2]:
-                unpack(row[2])
-            elif row[1] > 0:
+            if data:
+                unpack(data)
+            elif since > 0:  # the time of a fetch; see `ASKED` in fetched_ahead.py
                 yield snapshot.damaged(f"{place}: was fetched, but has no outcome")
         except ERRORS as error:
-            yield snapshot.damaged(f"{place}: {error}", value=row[2])
+            yield snapshot.damaged(f"{place}: {error}", value=data)
 
 
 LISTED = "SELECT listing, count, read, keys, dates, crc FROM listed"
@@ -146,7 +154,7 @@ SUBSCRIPTION = f"SELECT {FIELDS}, crc FROM subscription"
 
 
 def check_signals(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads each row once; counts listings and subscriptions."""
+    """Yield each damage of the tables of signals; `found` counts listings and subscriptions."""
     if snapshot.has("listed"):
         yield from _listed(snapshot, found)
     if snapshot.has("subscription"):
@@ -191,7 +199,7 @@ TABLES: dict[str, tuple[Callable[[bytes], Any], str]] = {  # how a value is read
 
 
 def check_host_tables(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    """Reads each row of those that are there."""
+    """Yield each damage of the tables that have a row per host."""
     for table, (unpacked, what) in TABLES.items():
         if not snapshot.has(table):
             continue

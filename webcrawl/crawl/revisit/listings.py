@@ -79,7 +79,10 @@ class Listed:
         more than `most` newer ones the latest are returned, and the others the next time.
         """
         was_keys, was_dates, read = self._load(listing)
+        # `places`: where each of the sorted keys stands among the entries that were given.
         now_keys, now_dates, places = _sorted(keys, dates)
+        # Where each key is among the known ones, if it is one. What would come after the last of
+        # them is looked for in the first place, where it is not either.
         at = np.searchsorted(was_keys, now_keys)
         at[at == len(was_keys)] = 0
         known = was_keys[at] == now_keys if len(was_keys) else np.zeros(len(now_keys), bool)
@@ -89,6 +92,7 @@ class Listed:
         newer = known & (now_dates > since)
         beyond = int(newer.sum()) - most
         if beyond > 0:
+            # The oldest of them wait for the next time.
             by_date = np.argsort(now_dates[newer], kind="stable")
             later = np.flatnonzero(newer)[by_date[:beyond]]
             newer[later] = False
@@ -126,6 +130,7 @@ class Listed:
         )
 
     def _store(self, listing: int, keys: Keys, dates: Dates, now: float) -> int:
+        """Store a listing's sorted keys and their dates; return how many these are."""
         deltas = np.diff(keys, prepend=np.uint64(0))
         key_data, date_data = (pack_checked(_planes(column)) for column in (deltas, dates))
         row = (listing - HALF, len(keys), int(now), key_data, date_data)
@@ -133,6 +138,7 @@ class Listed:
         return len(keys)
 
     def _columns(self, listing: int, count: int, data: bytes, width: int) -> NDArray[np.uint8]:
+        """Return the bytes of a column of this listing's row. Raise DamagedFile for others."""
         try:
             return columns(count, data, width)
         except ValueError as error:
@@ -143,7 +149,10 @@ class Listed:
 
 
 def columns(count: int, data: bytes, width: int) -> NDArray[np.uint8]:
-    """Return the bytes of so many numbers, in their order. Raises ValueError."""
+    """Return the bytes of `count` numbers, each of `width` bytes, in their order.
+
+    `data`: as `_planes` has ordered them, packed. Raise ValueError if it is of another number.
+    """
     planes = np.frombuffer(unpack(data, MAX_URLS * width), np.uint8)
     if len(planes) != count * width:
         raise ValueError("wrong number of keys")
@@ -166,7 +175,8 @@ def _sorted(keys: Sequence[int], dates: Sequence[int]) -> tuple[Keys, Dates, Pos
 
 
 def _joined(was_keys: Keys, was_dates: Dates, keys: Keys, dates: Dates) -> tuple[Keys, Dates]:
-    """Joins what is known of both; the dates of the latter count."""
+    """Return the keys of both with their dates; of a key in both, the date of the latter counts."""
+    # `unique` gives the first place of each key, so that the latter ones have to come first.
     both, at = np.unique(np.concatenate((keys, was_keys)), return_index=True)
     return both, np.concatenate((dates, was_dates))[at]
 
@@ -210,5 +220,6 @@ def wait_of_listing(record: PageRecord, a_round: float, least: float = HOUR) -> 
     `a_round`: those in which all pages are fetched once.
     """
     a_round = min(a_round, LONGEST_INTERVAL)
+    # seconds from one of the listing's news to the next
     gap = (record.span + PRIOR * a_round) / (record.shape + PRIOR)
     return min(max(sqrt(gap * a_round / 2), least), max(WEEK, a_round, least))

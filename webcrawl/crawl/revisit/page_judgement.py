@@ -105,19 +105,25 @@ def was_conditional(exchange: Exchange) -> bool:
 
 
 class Honesty:
-    """Has a row for each host whose 304 is under suspicion, and none for any other."""
+    """Whose 304 can be believed: a row for each host under suspicion, and none for any other."""
 
     def __init__(self, random: Random, saved: bytes = b"") -> None:
+        """`saved`: what `save` returned at the checkpoint to go on from."""
         self._random = random.random
         rows = msgpack.unpackb(saved) if saved else {}
+        # by host: how many checks in a row found a change, and the time until which its pages are
+        # requested without a condition, 0 while it is only suspected; the oldest row first
         self._rows: dict[str, tuple[int, float]] = {
             host: (count, until) for host, (count, until) in rows.items()
         }
 
     def asks_plainly(self, url: str, record: PageRecord, now: float) -> bool:
         """Return whether this page is requested without a condition despite its validators."""
-        if self._rows and self._rows.get(host_of(url), (0, 0.0))[1] > now:
-            return True
+        if self._rows:
+            _, until = self._rows.get(host_of(url), (0, 0.0))
+            if until > now:
+                return True
+        # One in CHECK pages, to find hosts whose 304 is not true.
         return record.visits > 0 and self._random() * CHECK < 1.0
 
     def heard(
@@ -130,14 +136,15 @@ class Honesty:
         *,
         plainly: bool,
     ) -> None:
-        """Note a page that had validators and has changed.
+        """Learn whether to believe a host from a page that had validators.
 
-        `record` is as it was when the page was requested; `plainly`: without a condition.
+        Only one that has changed tells anything. `record` is as it was when the page was requested;
+        `plainly`: without a condition.
         """
         if found.change is not Change.CHANGED or not (plainly or self._rows):
             return
         host = host_of(url)
-        if not plainly:  # asked with a condition, it told the truth
+        if not plainly:  # asked with a condition, the host told the truth
             self._rows.pop(host, None)
             return
         count, until = self._rows.pop(host, (0, 0.0))

@@ -45,16 +45,17 @@ class PolicyOptions:
     pages: Callable[[], int]  # records, those under way included
     random: Random = field(default_factory=Random)
     sample: Sample = field(default_factory=Sample)  # of the pages
-    _average: float = 0.0  # of the rate
-    _averaged: float = 0.0  # when, seconds since 1970
+    _average: float = 0.0  # of the rate over the last SMOOTH seconds; 0: no rate was seen yet
+    _averaged_at: float = 0.0  # seconds since 1970
 
     def round(self, now: float) -> float:
         """Return the seconds in which the budget of an average hour suffices for every page."""
         rate = self.rate()
-        passed = max(now - self._averaged, 0.0)
+        passed = max(now - self._averaged_at, 0.0)
+        # how much the rate of now counts against the average so far: all if there is none
         part = min(passed / SMOOTH, 1.0) if self._average > 0 else 1.0
         self._average += (rate - self._average) * part
-        self._averaged = now
+        self._averaged_at = now
         pages = max(self.pages(), 1)
         return pages / self._average if self._average * YEAR > pages else YEAR
 
@@ -114,20 +115,20 @@ class Weighed:
 
     def __init__(self, importance: Callable[[Link], float]) -> None:
         self._importance = importance
-        self._told = False
+        self._has_logged = False  # whether a failure was logged
 
     def __call__(self, link: Link) -> float:
         """Return the importance of a page within bounds; 1 if the user's function fails."""
         try:
             weight = float(self._importance(link))
         except Exception:  # somebody else's code; a page must not be lost by it
-            if not self._told:
+            if not self._has_logged:
                 logger.exception(
                     "REVISIT_POLICY: the importance of %s could not be computed, so it counts as "
                     "1; further failures are not logged",
                     link.url,
                 )
-            self._told = True
+            self._has_logged = True
             return 1.0
         return min(max(weight, MIN_WEIGHT), MAX_WEIGHT) if isfinite(weight) else 1.0
 
@@ -186,7 +187,9 @@ class Uniform(Fixed):
 
 
 class Steered(Fixed, ABC):
-    """Base of policies in which a level, the same for all pages, makes of a page its interval.
+    """Base of policies that find each page's interval by one number, the level.
+
+    The level is the same for all pages: a higher one means longer intervals, and fewer visits.
 
     The level is such that the pages of the sample are visited once per round on average: then
     visits just fill the budget. What error remains shows in the queue, which becomes later and
@@ -200,8 +203,9 @@ class Steered(Fixed, ABC):
         super().__init__(options)
         self.level = 1.0
         self.extra = 0.0  # visits since the level was set that no interval asks for
-        self._correction = 0.0  # ln
-        self._farthest = YEAR
+        # ln of how many times the visits of the budget are aimed at, learned from the queue
+        self._correction = 0.0
+        self._farthest = YEAR  # seconds: the longest interval, of a page that is not worth a visit
         self._calls = 0  # since the level was set
         self._pause = 1  # calls until it is set again
 
@@ -226,7 +230,9 @@ class Steered(Fixed, ABC):
         self.options.sample.prior.learn(pages)
         seconds = self.options.round(now)
         self._farthest = FARTHEST * seconds
+        # how many rounds the queue is behind the clock; negative if it is ahead
         late = max(min((now - place) / seconds, BOUND), -BOUND)
+        # At the bound something else is the reason, a pause for instance: nothing is learned.
         if abs(late) < BOUND:
             passed = self._calls / max(self.options.pages(), 1)  # rounds
             self._correction = max(min(self._correction - DRIFT * passed * late, WRONG), -WRONG)
@@ -234,6 +240,7 @@ class Steered(Fixed, ABC):
         # remains is corrected slowly: gains ten times as large made it swing for tens of rounds
         # (0.95 of the optimum in place of 0.998, with known rates).
         wanted = exp(self._correction - PULL * late) - self.extra / self._calls
+        # What the level of now leads to.
         found = sum(seconds / self._bounded(page, self.level) for page in pages) / len(pages)
         self.level *= exp(self._step(pages, found / max(wanted, 0.1)))
         self._pause = max(self.options.pages() // PASSES, len(pages))
@@ -241,7 +248,7 @@ class Steered(Fixed, ABC):
         self.extra = 0.0
 
     def _step(self, pages: list[Visited], excess: float) -> float:
-        """Return by how much ln of the level changes, so that visits become so many times fewer.
+        """Return by how much ln of the level has to change for `excess` times fewer visits.
 
         How visits follow the level is learned from a few pages: as its root while intervals are
         short, and much faster where they are long.
@@ -249,10 +256,12 @@ class Steered(Fixed, ABC):
         some = pages[:: max(len(pages) // SOME, 1)]
 
         def visits(step: float) -> float:
+            """Return the visits of these pages per second if ln of the level changes by `step`."""
             level = self.level * exp(step)
             return sum(1 / max(self.interval(page, level), SHORTEST_INTERVAL) for page in some)
 
         wanted = visits(0.0) / excess
+        # By halving the interval: the higher the level, the fewer the visits.
         low, high = -STEP, STEP
         for _ in range(HALVINGS):
             middle = (low + high) / 2

@@ -121,7 +121,11 @@ class Brought(NamedTuple):
 
 
 class Signals:
-    """The dates of listings, as signals of change. Time is the crawl's, in seconds since 1970."""
+    """The dates of listings, as signals of change. Time is the crawl's, in seconds since 1970.
+
+    A listing is a sitemap or a feed, an announcer a host whose pages listings name. What is kept of
+    a URL is its fingerprint, of 64 bits.
+    """
 
     def __init__(
         self,
@@ -131,15 +135,20 @@ class Signals:
         counters: Counter[str] | None = None,
         wall: Callable[[float], float] = float,
     ) -> None:
-        """`wall` gives what the machine's clock showed at a time, to compare dates with it."""
+        """`wall` gives what the machine's clock showed at a time of the crawl's.
+
+        The dates of listings are compared with it.
+        """
         self._listed = Listed(db)
         self._announcers = Announcers(db)
-        self._keys = fingerprints
+        self._fingerprints = fingerprints
         self._random = random
         self._wall = wall
-        self._brought: dict[str, int] = {}  # by listing that was read and whose fetch has not ended
-        # when listed pages were found changed in their turns; in memory only
-        self._changed: dict[int, float] = {}
+        # pages that a reading brought, by URL of the listing, until its fetch has ended
+        self._news_of_readings: dict[str, int] = {}
+        # when listed pages were found changed in their turns, by fingerprint, the oldest first; in
+        # memory only
+        self._changed_at: dict[int, float] = {}
         self.counters: Counter[str] = Counter() if counters is None else counters
 
     def read(
@@ -154,19 +163,22 @@ class Signals:
         dates = [date_stamp(modified, shown) for _, modified in entries]
         has_dates = any(dates)
         host = host_of(listing)
-        number = self._keys([listing])[0]
+        number = self._fingerprints([listing])[0]  # stands for the listing in the tables
         room = self._room(host, number)
         is_worth_memory = has_dates or len(urls) <= SMALL
         if room <= 0 or not is_worth_memory:
             return []
         most = SIGNALS_PER_READING if self._announcer(host).is_believed else MAX_URLS
-        keys = self._keys(urls)
+        keys = self._fingerprints(urls)
         found = self._listed.compare(number, keys, dates, shown, whole=whole, room=room, most=most)
+        # The hosts of its pages, which may be others than its own: only dates make it their listing.
         named_hosts = map(host_of, urls[:SMALL]) if has_dates else ()
         for named in {host, *named_hosts}:
             self._note(named, number, found.kept)
-        self._brought[listing] = 0 if found.first else len(found.new)
+        # Of a first reading all pages are new, which tells nothing of how often news come.
+        self._news_of_readings[listing] = 0 if found.first else len(found.new)
         self.counters["signals"] += len(found.newer)
+        # Positions in `urls`, `keys` and `dates`.
         newer = [at for at in found.newer.tolist() if not self._is_known(keys[at], dates[at])]
         newer.sort(key=lambda at: -dates[at])
         return self._weighed([urls[at] for at in newer])
@@ -180,24 +192,25 @@ class Signals:
         if not entries:
             return self._weighed([listing])
         urls = [url for url, modified in entries if modified is None]
-        listed = self._listed.holds(self._keys([listing])[0], self._keys(urls))
+        listed = self._listed.holds(self._fingerprints([listing])[0], self._fingerprints(urls))
         known = [url for url, is_listed in zip(urls, listed, strict=True) if is_listed]
         self.counters["signals"] += len(known)
         news = [*self.read(listing, entries, now, whole=False), *self._weighed(known)]
-        self._brought.pop(listing, None)  # not by a reading
+        # A push says nothing of what a reading brings.
+        self._news_of_readings.pop(listing, None)
         return news
 
     def told(self, listing: str, count: int) -> None:
         """Count so many signals of this listing as news, unless its host is known to be wrong."""
         announcer = self._announcer(host_of(listing))
-        if listing in self._brought and (announcer.is_believed or not announcer.is_judged):
-            self._brought[listing] += count
+        if listing in self._news_of_readings and (announcer.is_believed or not announcer.is_judged):
+            self._news_of_readings[listing] += count
 
     def brought(self, url: str) -> Brought | None:
         """Return the news of the fetch of a listing that ends here, or None for any other page."""
-        news = self._brought.pop(url, 0)
+        news = self._news_of_readings.pop(url, 0)
         announcer = self._announcers.get(host_of(url))
-        if announcer is None or self._keys([url])[0] not in announcer.listings:
+        if announcer is None or self._fingerprints([url])[0] not in announcer.listings:
             return None
         return Brought(news, len(announcer.listings))
 
@@ -207,7 +220,7 @@ class Signals:
         If it has not changed, the signal was no lie if the page's own turn had found a change,
         perhaps of that date.
         """
-        was_changed = self._changed.pop(self._keys([url])[0], None) is not None
+        was_changed = self._changed_at.pop(self._fingerprints([url])[0], None) is not None
         if was_changed and not changed:
             return
         self.counters["signals/true" if changed else "signals/false"] += 1
@@ -217,11 +230,12 @@ class Signals:
         """Note that a page was found changed in its turn: a listing that says so is no news."""
         # Without that, a third of an honest sitemap's signals found nothing.
         if self.has_listing(host_of(url)):
-            key = self._keys([url])[0]
-            self._changed.pop(key, None)
-            self._changed[key] = at
-            if len(self._changed) > NOTED:
-                del self._changed[next(iter(self._changed))]
+            key = self._fingerprints([url])[0]
+            # Removed first, so that it moves to the end: the first entry is the one to be forgotten.
+            self._changed_at.pop(key, None)
+            self._changed_at[key] = at
+            if len(self._changed_at) > NOTED:
+                del self._changed_at[next(iter(self._changed_at))]
 
     def has_listing(self, host: str) -> bool:
         """Return whether a listing of this host was read."""
@@ -230,14 +244,16 @@ class Signals:
 
     def _is_known(self, page: int, date: int) -> bool:
         """Return whether a change with this date was found in the page's turn."""
-        at = self._changed.get(page)
+        at = self._changed_at.get(page)
         if at is None:
             return False
         has_time_of_day = date % DAY != 0
+        # A date without a time may be any time of its day, up to the end.
         end = date if has_time_of_day else date + DAY
         return end <= self._wall(at)
 
     def _announcer(self, host: str) -> Announcer:
+        """Return what is known of a host, to be looked at; a new one is in no table yet."""
         return self._announcers.get(host) or Announcer()
 
     def _weighed(self, urls: Sequence[str]) -> list[str]:
@@ -248,6 +264,7 @@ class Signals:
         return [url for host, newer in by_host.items() for url in self._worth(host, newer)]
 
     def _worth(self, host: str, newer: list[str]) -> list[str]:
+        """Return those of a host's URLs that are worth a fetch; of too many, some at random."""
         most = self._announcer(host).worth(len(newer), self._random)
         if most >= len(newer):
             return newer
@@ -262,6 +279,7 @@ class Signals:
         return PER_HOST - announcer.entries + announcer.listings.get(listing, 0)
 
     def _note(self, host: str, listing: int, entries: int) -> None:
+        """Note how many URLs of a listing are remembered, for a host that it names."""
         listings = self._announcers.change(host).listings
         if listing in listings or len(listings) < LISTINGS:
             listings[listing] = entries
