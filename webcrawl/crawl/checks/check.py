@@ -113,11 +113,11 @@ NAMED: dict[str, SettingKind] = {  # the kinds that the table of settings names
 }
 
 KINDS: dict[str, SettingKind] = {  # of each setting of the table, in its order
-    name: NAMED[one.kind] if isinstance(one.kind, str) else one.kind
-    for name, one in SETTINGS.items()
+    name: NAMED[setting.kind] if isinstance(setting.kind, str) else setting.kind
+    for name, setting in SETTINGS.items()
 }
 
-# What a single domain or host may have of a setting that is itself about domains and hosts
+# The kind of the value for a single domain or host, of a setting whose own value is for many
 OF_ONE_HOST: dict[str, SettingKind] = {"HOST_CONNECTIONS": OF_ONE}
 
 # Scrapy's own settings that the table leaves alone; checked if they are set
@@ -175,9 +175,13 @@ SCRAPYS: dict[str, SettingKind] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition that involves two settings. `allowed` is a format string for the values."""
+    """A condition that involves two settings.
 
-    name: str
+    `allowed` ends the sentence "NAME = value: must be …" where it does not hold; it is a format
+    string for the values of all settings.
+    """
+
+    name: str  # the setting that is named as the wrong one
     holds: Callable[[Mapping[str, Any]], bool]
     allowed: str
 
@@ -276,10 +280,10 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> Checke
     """Return every setting of the tables as a plain value, defaults included. Raise SettingError.
 
     A Scrapy setting that the user has `given` also sets ours of the same meaning, unless ours was
-    given.
+    given. What goes before what: our setting as given, Scrapy's as given, our default.
     """
     theirs = _scrapys_values(settings, given)
-    ours = translated(theirs, given)
+    ours = translated(theirs, given)  # only those that were not given by our names
     # Scrapy's DOWNLOAD_DELAY has no upper bound beside it: a longer one raises ours.
     if "POLITENESS_MIN_DELAY" in ours and not given("POLITENESS_MAX_DELAY"):
         ours["POLITENESS_MAX_DELAY"] = max(
@@ -289,9 +293,9 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> Checke
         theirs["RETRY_HTTP_CODES"] = None  # Scrapy's default knows fewer than the frontier
     values = RETRIES | UNFOCUSED | theirs
     for name, kind in KINDS.items():
-        values[name] = _read(name, kind, _said(name, ours, settings))
+        values[name] = _read(name, kind, _written(name, ours, settings))
     # The rules judge what the user has set, and so come before what is filled in.
-    _hold(values)
+    _check_rules(values)
     _fill_in(values)
     is_truncate_given = "DOWNLOAD_TRUNCATE" in ours or given("DOWNLOAD_TRUNCATE")
     is_default = values["DOWNLOAD_TRUNCATE"] == defaults.DOWNLOAD_TRUNCATE
@@ -328,11 +332,16 @@ def _fill_in(values: dict[str, Any]) -> None:
         values["FRONTIER_QUEUES"] = _default_queues(values)
 
 
-def _said(name: str, ours: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
-    """Return the value of a setting as written: by one of Scrapy's first, by default last."""
+def _written(name: str, ours: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
+    """Return the value of a setting before it is checked.
+
+    `ours`: the settings whose values come from Scrapy's of the same meaning.
+    """
     if name in ours:
         return ours[name]
-    return settings[name] if name in settings else getattr(defaults, name)
+    if name in settings:
+        return settings[name]
+    return getattr(defaults, name)
 
 
 def check_outputs(outputs: Iterable[str], values: CheckedSettings, given: object) -> None:
@@ -342,12 +351,13 @@ def check_outputs(outputs: Iterable[str], values: CheckedSettings, given: object
     """
     wanted = set(outputs)
     for name in sorted(wanted & LIBRARIES.keys()):
-        lacks = [library for library in LIBRARIES[name] if find_spec(library) is None]
-        if lacks:
-            raise SettingError("OUTPUTS", given, f"without {name} ({missing(*lacks)})")
+        missing_libraries = [library for library in LIBRARIES[name] if find_spec(library) is None]
+        if missing_libraries:
+            raise SettingError("OUTPUTS", given, f"without {name} ({missing(*missing_libraries)})")
     if "changes" in wanted and values["REVISIT_POLICY"] == NONE:
-        lack = "without REVISIT_POLICY no page is fetched again"
-        raise SettingError("OUTPUTS", given, "without changes, or REVISIT_POLICY must be set", lack)
+        reason = "without REVISIT_POLICY no page is fetched again"
+        allowed = "without changes, or REVISIT_POLICY must be set"
+        raise SettingError("OUTPUTS", given, allowed, reason)
     if "webhook" in wanted:
         _check_webhook(values, given)
 
@@ -370,8 +380,8 @@ def check_contact(values: CheckedSettings, option: str = "user_agent=") -> None:
 
     Crawls of one's own network need no contact. `option`: how the user can give one.
     """
-    named = _CONTACT.search(values["USER_AGENT"]) or values["BOT_FROM"]
-    if not (named or values["PRIVATE_NETWORKS_ALLOWED"]):
+    has_contact = _CONTACT.search(values["USER_AGENT"]) or values["BOT_FROM"]
+    if not (has_contact or values["PRIVATE_NETWORKS_ALLOWED"]):
         raise SettingError(
             "USER_AGENT",
             values["USER_AGENT"],
@@ -407,11 +417,12 @@ def read_for_host(name: str, value: Any) -> Any:
 def changed(values: CheckedSettings, new: Mapping[str, Any]) -> CheckedSettings:
     """Return checked values with new ones for some settings. Raise SettingError as `check` does."""
     values = with_values(values, {name: read(name, value) for name, value in new.items()})
-    _hold(values)
+    _check_rules(values)
     return values
 
 
-def _hold(values: Mapping[str, Any]) -> None:
+def _check_rules(values: Mapping[str, Any]) -> None:
+    """Raise SettingError for the first rule between two settings that does not hold."""
     for rule in RULES:
         if not rule.holds(values):
             raise SettingError(rule.name, values[rule.name], rule.allowed.format(**values))

@@ -109,7 +109,7 @@ class Components:
         found: dict[Any, int | float | None] = {}
         for path, order in _mapping(value).items():
             # Scrapy never loads a component that is switched off by None.
-            component = path if order is None else _found(path)
+            component = path if order is None else _existing_component(path)
             found[component] = _order(order)
         return found
 
@@ -120,7 +120,7 @@ class Component:
     allowed: str = "the dotted path of a class in an existing module"
 
     def read(self, value: Any, /) -> Any:
-        return _found(value)
+        return _existing_component(value)
 
 
 class ComponentList:
@@ -129,18 +129,22 @@ class ComponentList:
     allowed: str = "comma-separated dotted paths of classes in existing modules, or none"
 
     def read(self, value: Any, /) -> tuple[str, ...]:
-        return tuple(_found(word) for word in words(value))
+        return tuple(_existing_component(word) for word in words(value))
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:
+    """Return a dict, given as such or as JSON. Raise TypeError or ValueError for anything else."""
     found = json.loads(value) if isinstance(value, str) else value
     if not isinstance(found, Mapping):
         raise TypeError
     return found
 
 
-def _found(dotted_path: Any) -> Any:
-    """Return a dotted path as given if its module has the name. Raise ValueError if not."""
+def _existing_component(dotted_path: Any) -> Any:
+    """Return a component as given: a class, or a dotted path whose module has the name.
+
+    Raise ValueError if the module has not.
+    """
     if isinstance(dotted_path, type):
         return dotted_path
     module, _, name = text(dotted_path).rpartition(".")
@@ -186,6 +190,7 @@ def _source(module: str) -> str | None:
 
 
 def _has_definition(source: str, name: str) -> bool:
+    """Return whether the source has a class or function of this name, defined at its top level."""
     starts = (
         f"\nclass {name}(",
         f"\nclass {name}:",
@@ -206,6 +211,7 @@ def _defined(source: str) -> set[str]:
             ):
                 defined_names.add(name)
             case ast.Import(names=names) | ast.ImportFrom(names=names):
+                # `import a.b` gives the module the name `a`.
                 defined_names.update(
                     (alias.asname or alias.name).partition(".")[0] for alias in names
                 )
@@ -213,6 +219,7 @@ def _defined(source: str) -> set[str]:
 
 
 def _order(order: Any) -> int | float | None:
+    """Return a component's order, None if it is switched off. Raise TypeError for no number."""
     if order is None:
         return None
     if not isinstance(order, int | float) or isinstance(order, bool):
@@ -226,11 +233,8 @@ class Expressions:
     allowed: str = "an RE2 expression, or a list or JSON array of them"
 
     def read(self, value: Any, /) -> tuple[str, ...]:
-        """Return the regular expressions of a setting.
-
-        Raise ValueError for one that RE2 refuses.
-        """
-        expressions = _written(value)
+        """Return the regular expressions of a setting. Raise ValueError for one that RE2 refuses."""
+        expressions = _expressions_in(value)
         for expression in expressions:
             try:
                 re2.compile(expression, quiet())
@@ -241,25 +245,26 @@ class Expressions:
         return tuple(expressions)
 
 
-def _written(value: Any) -> list[str]:
+def _expressions_in(value: Any) -> list[str]:
     """Return the expressions of a setting.
 
-    Several come as a JSON array, because commas and spaces may be part of one.
+    Several come as a JSON array, because commas and spaces may be part of one. Raise ValueError for
+    a value that is no text.
     """
     if isinstance(value, list | tuple):
-        return [text(one) for one in value]
+        return [text(expression) for expression in value]
     if value == "":
         return []
-    one = text(value)
+    written = text(value)
     try:
-        several = json.loads(one)
+        parsed = json.loads(written)
     except ValueError:
-        return [one]
+        return [written]
     # A single [1] is JSON, too, but an expression: only an array of texts is a list of them.
-    is_array = isinstance(several, list) and all(isinstance(each, str) for each in several)
+    is_array = isinstance(parsed, list) and all(isinstance(each, str) for each in parsed)
     if not is_array:
-        return [one]
-    return [text(each) for each in several]
+        return [written]
+    return [text(expression) for expression in parsed]
 
 
 class Extensions:
@@ -284,7 +289,7 @@ class Purposes:
     allowed: str = f"some of {', '.join(PURPOSES)}, or none"
 
     def read(self, value: Any, /) -> tuple[str, ...]:
-        found = _small_words(value)
+        found = _lower_case_words(value)
         _refuse_unknown(found, PURPOSES)
         return tuple(purpose for purpose in PURPOSES if purpose in found)
 
@@ -295,19 +300,21 @@ class Languages:
     allowed: str = "two-letter codes of languages, such as sl,hr, or none"
 
     def read(self, value: Any, /) -> tuple[str, ...]:
-        found = sorted(_small_words(value))
+        found = sorted(_lower_case_words(value))
         for word in found:
             if not re.fullmatch("[a-z]{2,3}", word):
                 raise ValueError(f"{word!r} is not one")
         return tuple(found)
 
 
-def _small_words(value: Any) -> set[str]:
+def _lower_case_words(value: Any) -> set[str]:
+    """Return the words of a setting in lower case; none of None."""
     given = "" if value is None else value
     return {word.lower() for word in words(given)}
 
 
 def _refuse_unknown(found: AbstractSet[str], known: Iterable[str]) -> None:
+    """Raise ValueError if one of these words is not known."""
     unknown = sorted(found - set(known))
     if unknown:
         raise ValueError(f"unknown: {', '.join(map(repr, unknown))}")
@@ -340,6 +347,7 @@ def _known_outputs(given: Iterable[str]) -> set[str]:
 
 
 def _check_own_output(path: str) -> None:
+    """Raise TypeError unless the path is an output's, ValueError if its `output` is no new name."""
     kind = load(path)
     name = getattr(kind, "output", None)
     is_output = isinstance(kind, type) and callable(getattr(kind, "open", None))
@@ -390,7 +398,7 @@ def unread(sources: Any, outputs: Iterable[str]) -> Iterator[str]:
         yield f"OUTPUTS: {' and '.join(sorted(texts))} will have no text from PDFs: {MISSING}"
 
 
-# an Indexed Job of Kubernetes, an array of Slurm
+# variables of the environment: of an Indexed Job of Kubernetes, of an array of Slurm
 OF_ENGINES = ("JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID")
 _ORDINAL = re.compile(r"-([0-9]{1,5})\Z")  # of a pod of a StatefulSet
 
@@ -406,6 +414,10 @@ class DroneNumber:
 
 
 def _ordinal(host: str) -> str:
+    """Return the number of this process among its like: by its engine, or the end of `host`.
+
+    Raise ValueError if neither says it.
+    """
     found = [os.environ[name] for name in OF_ENGINES if os.environ.get(name)]
     found += _ORDINAL.findall(host)
     if not found:

@@ -37,6 +37,7 @@ class Folder:
         if value is None:
             return None
         found = _path(value)
+        # The folder, or the nearest one above it that exists, in which it can be created.
         places = (Path(found), *Path(found).absolute().parents)
         there = next(place for place in places if place.exists())
         if not there.is_dir():
@@ -66,10 +67,11 @@ class LoginFile:
     def read(self, value: Any, /) -> str:
         """Return the path of a file of logins.
 
-        Raise ValueError if it is missing or unreadable, or if all cookies of a host have expired.
+        Raise ValueError if it is missing or unreadable, or if all cookies of a host have expired;
+        Secret, whose message does not quote the value, if this seems to be a login itself.
         """
         found = _path(value)
-        if not Path(found).exists() and _LOGIN.search(found):
+        if not Path(found).exists() and _LOGIN_ITSELF.search(found):
             raise Secret(
                 "there is no such file; if this is a login itself, give the path of its file"
             )
@@ -108,10 +110,12 @@ class MarksFile:
         return found
 
 
-_LOGIN = re.compile(r"[:=\[\s]")  # of a login, rather than of its file's name
+# characters of a login, rather than of its file's name
+_LOGIN_ITSELF = re.compile(r"[:=\[\s]")
 
 
 def _path(value: Any) -> str:
+    """Return a path as text. Raise ValueError if the value is none."""
     found = text(os.fspath(value) if isinstance(value, os.PathLike) else value)
     if "\0" in found:
         raise ValueError("a path cannot contain a NUL")
@@ -157,6 +161,7 @@ class MetricsPort:
     )
 
     def read(self, value: Any, /) -> tuple[str, int]:
+        """Return the address and the port, of an address with a port or of a port alone."""
         found = _PLACE.fullmatch(value.strip()) if isinstance(value, str) else None
         host, port = found.groups() if found else (LOOPBACK, value)
         place = str(ip_address(host.strip("[]"))), _PORT.read(port)
@@ -186,6 +191,7 @@ class MetricsFile:
 
 
 def _need_library() -> None:
+    """Raise ValueError if the library that writes metrics is not installed."""
     if find_spec(LIBRARY) is None:
         raise ValueError(MISSING)
 
@@ -243,7 +249,9 @@ class Servers:
 
 
 def _range(word: str) -> range:
+    """Return the ports of `8080` or `8000-8099`. Raise ValueError for any other word."""
     found = _PORTS.fullmatch(word)
+    # 0, which is no port, for what has another form
     first = int(found[1]) if found else 0
     last = int(found[2] or found[1]) if found else 0
     if not 0 < first <= last < 65_536:
@@ -257,7 +265,7 @@ def _server(word: str) -> tuple[str, int]:
         host = str(IPv6Address(found[1]))
     elif found := _PLAIN.fullmatch(word):
         host = found[1] if _NAME.fullmatch(found[1]) else str(ip_address(found[1]))
-    else:
+    else:  # several colons without brackets: an IPv6 address alone
         return str(ip_address(word)), DNS_PORT
     port = int(found[2] or DNS_PORT)
     if not 0 < port < 65_536:
@@ -273,7 +281,7 @@ class Ciphers:
     def read(self, value: Any, /) -> str:
         found = text(value)
         try:
-            _accept(found)
+            _check_ciphers(found)
         except ssl.SSLError as error:
             raise ValueError(", ".join(map(str, error.args))) from error
         return found
@@ -281,12 +289,12 @@ class Ciphers:
 
 # Half of the time that checking all settings takes, and a start checks them a dozen times.
 @lru_cache(8)
-def _accept(ciphers: str) -> None:
+def _check_ciphers(ciphers: str) -> None:
     """Raise ssl.SSLError if OpenSSL does not know these cipher suites."""
     tls_context(ciphers=ciphers)
 
 
-OF_ONE = WholeNumber(1, 64)
+OF_ONE = WholeNumber(1, 64)  # connections to one domain or host
 MARKS = frozenset("/?#@\\%*:= ")  # none is in a name
 
 
@@ -296,27 +304,35 @@ class HostConnections:
     allowed: str = "a dict, JSON object or list of NAME=NUMBER: domains or hosts, whole numbers from 1 to 64; or none"
 
     def read(self, value: Any, /) -> dict[str, int]:
-        """Return how many connections each host may have, of JSON or of `host=number` words."""
+        """Return how many connections each host may have, of JSON or of `host=number` words.
+
+        Raise ValueError for what is no name, and for a host that is given two different numbers.
+        """
         is_json = isinstance(value, str) and value.lstrip().startswith("{")
         given = json.loads(value) if is_json else value
-        pairs = given.items() if isinstance(given, Mapping) else [*map(_pair, words(given))]
+        pairs = (
+            given.items() if isinstance(given, Mapping) else [*map(_name_and_number, words(given))]
+        )
         rules: dict[str, int] = {}
         for name, number in pairs:
             connections = OF_ONE.read(number)
-            host = _host(text(name))
+            host = _host_of_name(text(name))
             if rules.setdefault(host, connections) != connections:
                 raise ValueError(f"{host} is named twice")
         return rules
 
 
-def _pair(word: str) -> tuple[str, str]:
+def _name_and_number(word: str) -> tuple[str, str]:
+    """Return both sides of the last `=` of a word; neither is checked."""
     name, equals, number = word.rpartition("=")
     if not equals:
         raise ValueError(f"{word} does not have the form NAME=NUMBER")
     return name, number
 
 
-def _host(name: str) -> str:
+def _host_of_name(name: str) -> str:
+    """Return a domain or host as URLs have it. Raise ValueError if it is neither."""
+    # Within brackets is an IPv6 address, with colons.
     if MARKS.intersection(name) and not name.startswith("["):
         raise ValueError(f"{name} is neither a domain nor a host")
     try:
@@ -331,9 +347,9 @@ def _host(name: str) -> str:
 
 LONGEST_ADDRESS = 200  # characters of an origin or address
 LONGEST_URL = 1000
-_CONTENT = re.compile(r"-----|[{}\"\n]|PRIVATE KEY")  # of a key, not of its file's name
+_KEY_ITSELF = re.compile(r"-----|[{}\"\n]|PRIVATE KEY")  # of a key, not of its file's name
 # perhaps what stands between a key's first line and its last
-_BARE = re.compile(r"[\w+=-][\w+/=-]{39,}")
+_KEY_WITHOUT_LINES = re.compile(r"[\w+=-][\w+/=-]{39,}")
 _MAIL = re.compile(r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
 _ORIGIN = re.compile(r"https://[^/?#@\\\"]+/")
 
@@ -346,17 +362,18 @@ class KeyFile:
     def read(self, value: Any, /) -> str:
         """Return the path of the crawler's key, once the key was read.
 
-        No message quotes the value: some operators give the key itself.
+        Raise ValueError if no key can be read there; Secret if this seems to be the key itself, as
+        some operators give it. No message quotes the value.
         """
         found = text(os.fspath(value) if isinstance(value, os.PathLike) else value)
-        if _CONTENT.search(found):
+        if _KEY_ITSELF.search(found):
             raise Secret("this looks like the key itself; give the path of its file")
         from webcrawl.net.identity.signing_key import BadKey  # noqa: PLC0415 - its library takes 30 ms
 
         try:
-            _hold_key(_path(found))
+            _check_key(_path(found))
         except FileNotFoundError as error:
-            if _BARE.fullmatch(found):
+            if _KEY_WITHOUT_LINES.fullmatch(found):
                 raise Secret(
                     "there is no such file; if this is the key itself, give the path of its file"
                 ) from None
@@ -371,8 +388,8 @@ class KeyFile:
 
 
 @cache
-def _hold_key(path: str) -> None:
-    """Raises BadKey or OSError unless the file holds a key.
+def _check_key(path: str) -> None:
+    """Raise BadKey or OSError unless the file has a key.
 
     Settings are checked at any time of a crawl, which has read its key at the start: a file that
     held one is not looked at again, so that it may be moved or exchanged.
