@@ -170,7 +170,8 @@ class Client:
     ) -> bytes:
         """Return the answer to a line. Raise TimeoutError after `patience` seconds.
 
-        `silent` is told the process that has answered nothing for some seconds.
+        `silent` is called with the number of a process that has answered nothing for SILENCE
+        seconds; what it raises ends the wait.
         """
         end = time.monotonic() + patience
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -182,7 +183,10 @@ class Client:
             return _exchanged(connection, line, end, silent)
 
     def _connected(self, connection: socket.socket) -> bool:
-        """Return False if too many other clients wait just now."""
+        """Return whether the connection was made; False if too many other clients wait just now.
+
+        Raise CommandError for another user's crawl, and NotRunning if there is none.
+        """
         try:
             with folder_of(self._jobdir) as folder, socket_address(folder, NAME) as address:
                 connection.connect(address)
@@ -200,7 +204,10 @@ class Client:
 def _exchanged(
     connection: socket.socket, line: bytes, end: float, silent: Callable[[int], None] | None
 ) -> bytes:
-    """Return the line that comes back. Raise TimeoutError at `end`, by time.monotonic."""
+    """Return the line that comes back. Raise TimeoutError at `end`, by time.monotonic.
+
+    Raise NoAnswer if the crawl ends before, and CommandError if the line is too long.
+    """
     # A crawl that refuses before it has read the line closes its side, and the reason may be there
     # to be received.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -216,9 +223,10 @@ def _exchanged(
             piece = connection.recv(READ_SIZE)
         except ConnectionResetError as error:
             raise NoAnswer(GONE) from error
-        except TimeoutError:
+        except TimeoutError:  # of SILENCE, or at `end`, which the next turn finds
             if silent is not None and time.monotonic() < end:
-                silent(peer_of(connection)[0])
+                process, *_ = peer_of(connection)
+                silent(process)
             continue
         size += len(piece)
         if not piece:
@@ -260,9 +268,10 @@ def add_seeds(
 
     The stream is read only if a crawl is there, and no file is left of it if the crawl refuses.
     """
-    spools: list[str] = []
+    spools: list[str] = []  # the file of the stream, if one was written
 
     def spool() -> str:
+        """Write the stream to a file and return its name. Raise NotRunning without a crawl."""
         ask("status")
         spools.append(spooled(jobdir, stream))
         return spools[0]
@@ -275,7 +284,7 @@ def add_seeds(
         # file.
         raise
     except (CommandError, NotRunning):
-        for name in spools:
+        for name in spools:  # one, or none
             forget_spooled(jobdir, name)
         raise
 
@@ -357,5 +366,6 @@ def _write(folder: int, name: str, stream: IO[bytes]) -> None:
 
 
 def _must_have_some(size: int) -> None:
+    """Raise CommandError if nothing was written."""
     if not size:
         raise CommandError("standard input contains no seeds")

@@ -119,7 +119,7 @@ def check_sources(*words: str) -> None:
 
 
 def errors(order: Commanded, *words: str) -> Answer:
-    return order.errors(_most(*words))
+    return order.errors(_row_count(*words))
 
 
 def threads(order: Commanded) -> Answer:
@@ -207,8 +207,12 @@ def check_exclude(*words: str) -> None:
 def include(order: Commanded, rule: str) -> Answer:
     order.crawl.parts.in_force.include(rule)
     # A wider rule, or one of the exclusion file, which no command can take back.
-    others = rules_of(_records(order), time.time()).excludes(_first_url(rule))
-    still = f"; another rule still excludes it: `excluded {rule}` shows which" if others else ""
+    is_still_excluded = rules_of(_records(order), time.time()).excludes(_first_url(rule))
+    still = (
+        f"; another rule still excludes it: `excluded {rule}` shows which"
+        if is_still_excluded
+        else ""
+    )
     return f"{rule} is no longer excluded; URLs that were dropped meanwhile do not come back{still}"
 
 
@@ -253,11 +257,13 @@ def _records(order: Commanded) -> list[OptOut]:
 
 def host(order: Commanded, word: str, verb: str = "", value: str = "") -> Answer:
     """Carry out an order for a host and return what to say, or its record without a verb."""
-    name, orders = host_named(word), _hosts(order)
-    if _looks(word, verb):
+    name = host_named(word)
+    orders = _hosts(order)
+    # An order that lasts is noted by every drone of a hive, as the host may move there.
+    if _only_looks(word, verb):
         _refuse_elsewhere(order, word)
     if verb == "delay":
-        seconds = None if value == DEFAULT else _seconds(value)
+        seconds = None if value == DEFAULT else _delay_seconds(value)
         return orders.delay(name, seconds)
     if verb:
         # `check_host` lets only VERBS through, and HostOrders has a method for each.
@@ -278,15 +284,17 @@ def check_host(word: str, verb: str = "", value: str = "") -> None:
         wanted = f" SECONDS, or {DEFAULT}" if takes_value else ""
         raise CommandError(f"usage: host NAME {verb}{wanted}")
     if takes_value and value != DEFAULT:
-        _seconds(value)
+        _delay_seconds(value)
 
 
-def _looks(_word: str, verb: str = "", _value: str = "") -> bool:
+def _only_looks(_word: str, verb: str = "", _value: str = "") -> bool:
+    """Return whether these words of `host` leave nothing that has to last."""
     # A retry ends a wait, and leaves nothing that a restart could put in force again.
     return not verb or verb == "retry"
 
 
-def _seconds(value: str) -> float:
+def _delay_seconds(value: str) -> float:
+    """Return the seconds of a delay. Raise CommandError unless POLITENESS_MIN_DELAY may have them."""
     try:
         seconds: float = read("POLITENESS_MIN_DELAY", value)
     except SettingError as error:
@@ -296,23 +304,25 @@ def _seconds(value: str) -> float:
 
 
 def hosts(order: Commanded, *words: str) -> Awaitable[Answer]:
-    return _hosts(order).top(*_by_and_most(*words))
+    return _hosts(order).top(*_order_and_row_count(*words))
 
 
-def _by_and_most(*words: str) -> tuple[str, int]:
+def _order_and_row_count(*words: str) -> tuple[str, int]:
+    """Return what hosts are sorted by, and how many are shown. Raise CommandError."""
     by, most = _options(words, {"--by": BY[0], "-n": str(ROWS_SHOWN)})
     if by not in BY:
         raise CommandError(f"--by {by[:40]}: must be one of {', '.join(BY)}")
-    return by, _count(most)
+    return by, _number_of_rows(most)
 
 
 def _refuse_elsewhere(order: Commanded, word: str) -> None:
     """Raise CommandError if the host belongs to another drone of the hive."""
-    post = order.crawl.parts.drone_parts
-    if post is None:
+    drone_parts = order.crawl.parts.drone_parts
+    if drone_parts is None:  # no drone: there is no other
         return
-    owner = post.drone.owner(url_named(word))
-    if owner != post.drone.me:
+    drone = drone_parts.drone
+    owner = drone.owner(url_named(word))
+    if owner != drone.me:
         raise CommandError(
             f"{word[:LONGEST_NAME]}: belongs to drone {owner} of this hive; give the folder of that drone, "
             "on its machine"
@@ -330,11 +340,11 @@ def refuse_host_elsewhere(order: Commanded, name: str, *words: str) -> None:
 
 def queue(order: Commanded, word: str, *words: str) -> Answer:
     _refuse_elsewhere(order, word)
-    return _hosts(order).queue(*_host_and_most(word, *words))
+    return _hosts(order).queue(*_host_and_row_count(word, *words))
 
 
-def _host_and_most(word: str, *words: str) -> tuple[str, int]:
-    return host_named(word), _most(*words)
+def _host_and_row_count(word: str, *words: str) -> tuple[str, int]:
+    return host_named(word), _row_count(*words)
 
 
 def robots(order: Commanded, word: str) -> Answer:
@@ -361,21 +371,25 @@ def _canonical(*urls: str) -> list[str]:
 
 
 def _hosts(order: Commanded) -> HostOrders:
-    found = order.crawl.parts.hosts
+    """Return what carries out orders for hosts. Raise CommandError if this crawl has none."""
+    orders = order.crawl.parts.hosts
     # A command may end a host's wait; the loop runs when the command has been carried out.
     order.wake()
-    if found is None:
+    if orders is None:
         raise CommandError("the FRONTIER of this crawl has no commands for hosts")
-    return found
+    return orders
 
 
-def _most(*words: str) -> int:
+def _row_count(*words: str) -> int:
     """Return the number of rows that these words ask for."""
-    return _count(*_options(words, {"-n": str(ROWS_SHOWN)}))
+    return _number_of_rows(*_options(words, {"-n": str(ROWS_SHOWN)}))
 
 
 def _options(words: Sequence[str], defaults: Mapping[str, str]) -> list[str]:
-    """Return the values of these options, each given as two words, or as one with `=`."""
+    """Return the values of these options in the order of `defaults`.
+
+    Each is given as two words, or as one with `=`. Raise CommandError for any other word.
+    """
     found = dict(defaults)
     words_left = list(words)
     while words_left:
@@ -388,7 +402,8 @@ def _options(words: Sequence[str], defaults: Mapping[str, str]) -> list[str]:
     return [found[name] for name in defaults]
 
 
-def _count(word: str) -> int:
+def _number_of_rows(word: str) -> int:
+    """Return the number of rows that is the value of `-n`. Raise CommandError."""
     # `int` also takes digits of other scripts, and refuses a text of some thousand digits.
     is_number = word.isascii() and word.isdecimal() and len(word) < 9
     if not is_number or not 0 < int(word) <= MOST_ROWS:
@@ -445,9 +460,9 @@ COMMANDS: dict[str, Command] = {
             3,
             True,
             check_host,
-            _looks,
+            _only_looks,
         ),
-        Command("hosts", hosts, _OF_HOSTS, "list hosts", 0, 4, False, _by_and_most),
+        Command("hosts", hosts, _OF_HOSTS, "list hosts", 0, 4, False, _order_and_row_count),
         Command(
             "queue",
             queue,
@@ -456,7 +471,7 @@ COMMANDS: dict[str, Command] = {
             1,
             3,
             False,
-            _host_and_most,
+            _host_and_row_count,
         ),
         Command(
             "robots",
@@ -468,7 +483,7 @@ COMMANDS: dict[str, Command] = {
             False,
             url_named,
         ),
-        Command("errors", errors, "[-n 20]", _ERRORS, 0, 2, False, _most),
+        Command("errors", errors, "[-n 20]", _ERRORS, 0, 2, False, _row_count),
         Command("threads", threads, "", "list the downloads under way"),
         Command(f"set {FOR}", set_for, "DOMAIN NAME VALUE", _FOR, 3, 3, True, check_set_for),
         Command(
@@ -491,7 +506,7 @@ def checked(name: str, *words: str) -> Command:
 
     A running crawl may still refuse it because of what is in force there.
     """
-    command, words = _row(name, words)
+    command, words = _command_and_words(name, words)
     if command is None:
         raise CommandError(
             f"{_short(name)!r} is not a command; the commands are {', '.join(COMMANDS)}"
@@ -509,11 +524,16 @@ def checked(name: str, *words: str) -> Command:
 
 def obey(order: Commanded, name: str, *words: str) -> Answer | Awaitable[Answer]:
     """Carries a command out, or begins to: what takes long is to be awaited. Raise CommandError."""
-    return checked(name, *words).run(order, *_row(name, words)[1])
+    command = checked(name, *words)
+    _, words_left = _command_and_words(name, words)
+    return command.run(order, *words_left)
 
 
-def _row(name: str, words: tuple[str, ...]) -> tuple[Command | None, tuple[str, ...]]:
-    """Return the row and its own words: what is done for one domain has a row of its own."""
+def _command_and_words(name: str, words: tuple[str, ...]) -> tuple[Command | None, tuple[str, ...]]:
+    """Return the command of this name, None if there is none, and the words that are left for it.
+
+    What is done for one domain is a command of its own: `set --for`, whose name is two words.
+    """
     of_domain = COMMANDS.get(f"{name} {FOR}") if words[:1] == (FOR,) else None
     if of_domain is not None:
         return of_domain, words[1:]

@@ -137,6 +137,7 @@ def _commanded(state: ValueStore, excluded: Sequence[str]) -> list[OptOut]:
 
 
 def _unpacked(data: bytes | None) -> list[OptOut]:
+    """Return saved records; none of None, which is what a crawl without any has."""
     return [] if data is None else unpacked(msgpack.unpackb(data))
 
 
@@ -165,9 +166,10 @@ class FileOptOuts(Part):
     def __init__(self, db: CrawlDB, filters: Callable[[], Sequence[UrlFilter]]) -> None:
         self._filters = filters
         self._saved = SavedValue(db, OF_FILE)
+        # of the file as it was read last; until then, as of the last checkpoint
         self._known: Sequence[OptOut] = _unpacked(self._saved.data)
         self._kept: Sequence[OptOut] = self._known  # as of the last checkpoint
-        self._text: str | None = None  # not looked at
+        self._text: str | None = None  # of the file whose records `_known` has; None: not looked at
         db.join(self)
 
     def records(self) -> Sequence[OptOut]:

@@ -135,7 +135,7 @@ def ordered(db: CrawlDB) -> Mapping[str, Any]:
 
 
 class InForce(Part):
-    """`values`: the settings as this run was started; `fixed`: those that its command line gives.
+    """What commands have ordered, and the settings that hold because of it.
 
     Only settings that somebody listens to may change: all others are read once, at the start.
     """
@@ -149,20 +149,21 @@ class InForce(Part):
     ) -> None:
         """Take the settings of the start, and over them what commands had set before the last stop.
 
-        `fixed`: names that the command line gives, which go before what was set by command.
+        `values`: the settings as this run was started. `fixed`: names that the command line gives,
+        which go before what was set by command.
         """
         self._db = db
         self._clock = clock
         self._optouts = SavedOptOuts(db)
-        self._listeners: dict[str, list[Listener]] = {}
+        self._listeners: dict[str, list[Listener]] = {}  # by name of the setting
         self.paused = False
         # who has the crawl fetch nothing, and why, in a few words
         self.holders: dict[object, str] = {}
         # of a drone: whether its hosts may be another's by now
         self.is_cut_off: Callable[[], bool] = lambda: False
         self.excluded = CommandedFilter(clock)
-        self.set_values: dict[str, Any] = {}
-        self.values: CheckedSettings = values
+        self.set_values: dict[str, Any] = {}  # by command: what the checkpoint keeps
+        self.values: CheckedSettings = values  # all settings as they hold now
         data = db.get(META)
         if data is not None:
             self._restore(msgpack.unpackb(data), fixed)
@@ -184,6 +185,7 @@ class InForce(Part):
         return self.hands_out_nothing or bool(self.holders)
 
     def _restore(self, saved: dict[str, Any], fixed: Collection[str]) -> None:
+        """Put in force again what `save` has saved, but for settings that `fixed` names."""
         self.paused = saved["paused"]
         self.excluded.use(self._optouts.commanded(saved["excluded"]))
         ordered = saved["set"]
@@ -211,13 +213,15 @@ class InForce(Part):
     def _restore_settings(self, ordered: dict[str, Any]) -> None:
         """Put settings in force again, and leave out those that do not fit those of this run."""
         # One may be possible only with another: a longer POLITENESS_MIN_DELAY needs its maximum.
-        while fitting := [name for name in ordered if self._fits(name, ordered[name])]:
+        # So those that are left are tried again as long as one more could be put in force.
+        while fitting := [name for name in ordered if self._put_in_force(name, ordered[name])]:
             for name in fitting:
                 self.set_values[name] = ordered.pop(name)
         for name, value in ordered.items():
             self._leave_out(name, value)
 
-    def _fits(self, name: str, value: Any) -> bool:
+    def _put_in_force(self, name: str, value: Any) -> bool:
+        """Put a setting in force, and return whether it fits those that are."""
         try:
             self.values = changed(self.values, {name: value})
         except (SettingError, KeyError):
@@ -227,7 +231,7 @@ class InForce(Part):
     def _leave_out(self, name: str, value: Any) -> None:
         """Log that a setting is not in force any more. Raise SettingError if it is NEEDED."""
         try:
-            changed(self.values, {name: value})
+            changed(self.values, {name: value})  # once more, for the reason
         except SettingError as error:
             if name in NEEDED:
                 raise
@@ -254,7 +258,10 @@ class InForce(Part):
     # -- commands
 
     def exclude(self, wish: OptOut) -> bool:
-        """Return False if the rule was excluded already, and the wish says nothing new."""
+        """Exclude what a wish names. Return False if it was already, and the wish adds nothing.
+
+        Raise CommandError if there is no such rule; then nothing has changed.
+        """
         now = self._clock()
         records = {record.rule: record for record in self.excluded.records}
         old = records.get(wish.rule)
@@ -268,6 +275,7 @@ class InForce(Part):
         return True
 
     def include(self, rule: str) -> None:
+        """Exclude it no longer. Raise CommandError if no command has excluded this very rule."""
         records = self.excluded.records
         rest = [one for one in records if one.rule != rule]
         if len(rest) == len(records):
@@ -277,14 +285,18 @@ class InForce(Part):
         self.excluded.use(rest)
 
     def set(self, name: str, value: str) -> Any:
-        """Return the value as it is understood."""
+        """Put a value in force for one setting, and return it as it is understood.
+
+        Raise CommandError if the setting cannot change, or if a listener refuses the value: then
+        all have the old one again.
+        """
         check_set(name, value)
         if name not in self._listeners:
             raise CommandError(
                 f"{name} cannot change in this crawl: the part that uses it is switched off"
             )
         before = self.values
-        heard: list[Listener] = []
+        heard: list[Listener] = []  # those that have the new value
         try:
             # Before the listeners are called, which may look at what holds.
             self.values = changed(before, {name: value})
@@ -348,7 +360,7 @@ class PausedHosts(Part):
         db.join(self)
 
     def add(self, name: str) -> bool:
-        """Return False if the host is paused already."""
+        """Note that a host is paused; return False if it is already. Raise CommandError if too many are."""
         if name in self.names:
             return False
         if len(self.names) >= MOST_HOSTS:
@@ -359,7 +371,7 @@ class PausedHosts(Part):
         return True
 
     def remove(self, name: str) -> bool:
-        """Return False if the host was not paused."""
+        """Note that a host is paused no longer; return False if it was not."""
         if name not in self.names:
             return False
         del self.names[name]

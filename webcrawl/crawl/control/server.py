@@ -55,9 +55,11 @@ class ControlServer:
     def __init__(self, jobdir: Path, obey: Obey) -> None:
         """Bind the socket in JOBDIR. `obey` carries out one command and returns its answer."""
         self._obey = obey
-        # connections that wait for a line: since when
+        # Each connection has a task, which is in one of the two: it waits for a line, since when by
+        # time.monotonic, or its command is being carried out.
         self._open: dict[asyncio.Task[None], float] = {}
         self._busy: set[asyncio.Task[None]] = set()
+        # a descriptor: JOBDIR may be moved while the crawl runs
         self._folder = open_folder(jobdir)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.setblocking(False)
@@ -85,7 +87,7 @@ class ControlServer:
         with socket_address(self._folder, NAME) as address:
             self._listener.bind(address)
         here = self._look()
-        self._here = here.st_dev, here.st_ino
+        self._here = here.st_dev, here.st_ino  # by which `_remove` knows the file as ours
         if stat.S_IMODE(here.st_mode) & ~MODE:
             self._remove()
             raise PermissionError(
@@ -94,9 +96,11 @@ class ControlServer:
         self._listener.listen(BACKLOG)
 
     def _look(self) -> os.stat_result:
+        """Return what is at the socket's name. Raise FileNotFoundError if nothing is."""
         return os.stat(NAME, dir_fd=self._folder, follow_symlinks=False)
 
     def _remove(self) -> None:
+        """Remove the socket's file, unless another one is there by now."""
         with contextlib.suppress(OSError):
             here = self._look()
             if (here.st_dev, here.st_ino) == self._here:
@@ -105,6 +109,7 @@ class ControlServer:
     def start(self) -> None:
         """Accept connections on the running event loop."""
         self._accepting = asyncio.get_running_loop().create_task(self._accept())
+        # Not in `close`: the task may still be waiting for it in the event loop.
         self._accepting.add_done_callback(lambda _: self._listener.close())
 
     def close(self) -> None:
@@ -142,6 +147,7 @@ class ControlServer:
                 connection.close()
                 return
             oldest = min(self._open, key=self._open.__getitem__)
+            # Now, and not when the task ends: the next one to come must not choose it again.
             del self._open[oldest]
             oldest.cancel()
         task = loop.create_task(self._serve(loop, connection))
@@ -149,10 +155,12 @@ class ControlServer:
         task.add_done_callback(partial(self._forget, connection))
 
     def _wait(self, task: asyncio.Task[None]) -> None:
+        """Note that a connection waits for its next line, from now on."""
         self._busy.discard(task)
         self._open[task] = time.monotonic()
 
     def _forget(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
+        """Close a connection whose task has ended, in whatever way."""
         connection.close()
         self._busy.discard(task)
         self._open.pop(task, None)
@@ -168,7 +176,7 @@ class ControlServer:
                     loop, connection, refusal("only the user who started a crawl may control it")
                 )
                 return
-            rest = b""
+            rest = b""  # what has come behind the last line
             while True:
                 async with asyncio.timeout(SILENCE):
                     line, rest = await _line(loop, connection, rest)

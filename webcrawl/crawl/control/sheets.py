@@ -59,7 +59,9 @@ class PerHost(dict[str, T | None], Generic[T]):
 
 
 Heard = Callable[[PerHost[Any] | None], None]
+"""A listener: takes the values by host, None if no sheet has any."""
 Make = Callable[[Mapping[str, Any]], Any]
+"""Makes the value of a host of the settings that its sheets give it."""
 
 
 class Sheets(Part):
@@ -69,8 +71,8 @@ class Sheets(Part):
     """
 
     def __init__(self, db: CrawlDB) -> None:
-        self._listeners: list[tuple[frozenset[str], Make, Heard]] = []
-        self.sheets: dict[str, Sheet] = {}
+        self._listeners: list[tuple[frozenset[str], Make, Heard]] = []  # with names of settings
+        self.sheets: dict[str, Sheet] = {}  # by name: a domain, or `=` and a host
         self._saved = SavedValue(db, META)
         if self._saved.data is not None:
             self._restore(msgpack.unpackb(self._saved.data))
@@ -95,8 +97,9 @@ class Sheets(Part):
         logger.warning(line, setting, value, whose(name), why)
 
     def told(self) -> Iterator[str]:
-        """Yield a line for each setting of a sheet."""
+        """Yield a line for each setting of a sheet, as the command that gave it."""
         for name, sheet in self.sheets.items():
+            # `host NAME delay` alone makes such sheets: a least and a longest wait, both the same.
             if name.startswith(ALONE):
                 yield f"host {name.removeprefix(ALONE)} delay {min(sheet.values())}"
             else:
@@ -115,6 +118,7 @@ class Sheets(Part):
         Raise CommandError if no part of the crawl heeds one, or if there are too many sheets.
         """
         for setting, value in settings.items():
+            # What has no effect can be taken back all the same.
             if value is not None and not self._is_heeded(setting):
                 raise CommandError(f"{setting} has no effect in this crawl")
         merged = {**self.sheets.get(name, {}), **settings}
@@ -130,14 +134,15 @@ class Sheets(Part):
         self.tell(settings)
 
     def of(self, host: str) -> Mapping[str, Any]:
-        """Return all that holds for this host alone."""
+        """Return what the sheets say for this host, those for the names above it included."""
         found: Sheet = {}
+        # The most specific sheet comes last, and replaces what wider ones say.
         for name in reversed(tuple(names_for(host))):
             found |= self.sheets.get(name, {})
         return found
 
     def said_by(self, host: str, setting: str) -> str | None:
-        """Return the sheet that says what a setting is for this host."""
+        """Return the name of the sheet that says what a setting is for this host, or None."""
         for name in names_for(host):
             if setting in self.sheets.get(name, ()):
                 return name
@@ -154,7 +159,7 @@ class Sheets(Part):
         self.tell(names)
 
     def tell(self, changed: Collection[str] = SETTINGS) -> None:
-        """Make anew what follows from these settings."""
+        """Tell the listeners of these settings, whose values by host are then made anew."""
         there = frozenset(setting for sheet in self.sheets.values() for setting in sheet)
         for names, make, heard in self._listeners:
             if not names.intersection(changed):
@@ -172,6 +177,8 @@ class Sheets(Part):
 def _finder(
     sheets: Sheets, names: frozenset[str], make: Callable[[Mapping[str, Any]], T]
 ) -> Callable[[str], T | None]:
+    """Return a function that finds the value of a host, None if it has nothing of its own."""
+
     def find(host: str) -> T | None:
         own = {name: value for name, value in sheets.of(host).items() if name in names}
         return make(own) if own else None
