@@ -61,24 +61,26 @@ def _answer(rest: str) -> str | None:
 
 
 def _failure(rest: str) -> str | None:
+    """Return the outcome to count under, or None for an HTTP status: failures are negative."""
     if not rest.startswith("-"):
         return None
     return _outcome(rest)
 
 
 def _outcome(rest: str) -> str:
+    """Return the name of an outcome that a key gives by its number; one unknown here is `other`."""
     try:
         return Status(int(rest)).name.lower()
     except ValueError:
         return OTHERS
 
 
-def _among(names: tuple[str, ...]) -> Callable[[str], str | None]:
+def _only(names: tuple[str, ...]) -> Callable[[str], str | None]:
     """Return a function that keeps the figures with these names, of all that are named alike."""
     return lambda rest: rest if rest in names else None
 
 
-def _same(rest: str) -> str:
+def _unchanged_name(rest: str) -> str:
     return rest
 
 
@@ -86,7 +88,7 @@ REVISITED = ("unchanged_304", "unchanged_digest", "changed_digest", "changed_tex
 VERDICTS = ("true", "false", "ignored")
 FAILED = ("dns_failed", "connect_failed", "connection_lost", "timeout", "unexpected")
 
-# Figures whose names begin so are those of some crawls alone: of those that have the other figure.
+# Figures of some crawls alone: by the beginning of their names, the figure that such a crawl has
 OF_SOME = {"hive/": "hive/slots", "revisit/": "revisit/records"}
 LABELLED = (
     Labelled("status/", "answers", "status", _answer, "Answers by HTTP status.", ("200",)),
@@ -105,12 +107,14 @@ LABELLED = (
         _outcome,
         "URLs that ended while they were queued.",
     ),
-    Labelled("refused/", "filtered_links", "filter", _same, "Links that filters have dropped."),
+    Labelled(
+        "refused/", "filtered_links", "filter", _unchanged_name, "Links that filters have dropped."
+    ),
     Labelled(
         BOUND,
         "bound_seconds",
         "by",
-        _among(CAUSES),
+        _only(CAUSES),
         "Seconds of the crawl, by its bottleneck.",
         CAUSES,
     ),
@@ -118,7 +122,7 @@ LABELLED = (
         "revisit/",
         "revisits",
         "found",
-        _among(REVISITED),
+        _only(REVISITED),
         "Pages fetched again, by what was found.",
         REVISITED,
     ),
@@ -126,7 +130,7 @@ LABELLED = (
         "revisit/signals_",
         "revisit_signals",
         "verdict",
-        _among(VERDICTS),
+        _only(VERDICTS),
         "Announced changes: confirmed, not confirmed, or ignored.",
         VERDICTS,
     ),
@@ -146,13 +150,13 @@ class CrawlLook(NamedTuple):
     """A crawl at one moment: its figures, its downloads by duration, and its trouble."""
 
     figures: Figures
-    times: Sequence[int]
-    trouble: str
+    times: Sequence[int]  # answers, by the bits of the milliseconds that they took
+    trouble: str  # what keeps the crawl from fetching, as TROUBLES has it; empty if nothing does
     engine_paused: bool
 
 
 class CrawlCollector(Collector):
-    """`labels`: of every metric, to tell crawls apart; `about`: what is known at the start."""
+    """Makes the metrics of a crawl, each time that somebody asks for them."""
 
     def __init__(
         self,
@@ -161,7 +165,10 @@ class CrawlCollector(Collector):
         about: Mapping[str, str],
         told: Told,
     ) -> None:
-        """`look` reads the figures; `told` keeps counters from falling after a kill."""
+        """`look` reads the figures; `told` keeps counters from falling after a kill.
+
+        `labels`: of every metric, to tell crawls apart. `about`: versions, by name.
+        """
         self._look = look
         self._labels = dict(labels)
         self._about = dict(about)
@@ -193,8 +200,9 @@ class CrawlCollector(Collector):
 
 
 def families(look: CrawlLook) -> Iterator[Metric]:
-    """Return all metrics of a crawl but those of its process and versions."""
+    """Yield all metrics of a crawl but those of its process and versions."""
     figures = look.figures
+    # beginnings of the names of figures that this crawl has not
     absent = tuple(prefix for prefix, name in OF_SOME.items() if name not in figures)
     for row in COUNTERS:
         if not row.key.startswith(absent):
@@ -203,7 +211,8 @@ def families(look: CrawlLook) -> Iterator[Metric]:
         if not labelled.prefix.startswith(absent):
             yield _labelled(labelled, figures)
     # Without a page in the sample nothing is estimated.
-    unknown = () if figures.get(f"{REVISIT}sampled") else [REVISIT + name for name in ESTIMATED]
+    has_sample = figures.get(f"{REVISIT}sampled")
+    unknown = () if has_sample else [REVISIT + name for name in ESTIMATED]
     for row in GAUGES:
         is_known = row.key in figures and row.key not in unknown
         if is_known and not row.key.startswith(absent):
@@ -225,7 +234,7 @@ def families(look: CrawlLook) -> Iterator[Metric]:
 
 
 def _labelled(labelled: Labelled, figures: Figures) -> Metric:
-    """Return one metric whose label has the ends of the counters' names under a prefix."""
+    """Return one metric: the sums of the figures with its prefix, by the label of each."""
     sums: dict[str, float] = dict.fromkeys(labelled.always, 0)
     for key, number in figures.items():
         if not key.startswith(labelled.prefix):
@@ -248,11 +257,13 @@ def _gauges(name: str, says: str, label: str, values: Mapping[str, float]) -> Me
 
 def _histogram(times: Sequence[int]) -> Metric:
     """Return the times of downloads as a histogram; it has no sum, because none is kept."""
-    buckets, total = [], 0
+    buckets = []
+    total = 0
     for bits, number in enumerate(times):
-        total += number
+        total += number  # each bucket has those of the buckets before it, too
         if bits <= MAX_BITS:
-            buckets.append((f"{2**bits / 1000:g}", float(total)))
+            seconds = 2**bits / 1000  # the upper bound of so many bits of milliseconds
+            buckets.append((f"{seconds:g}", float(total)))
     family = HistogramMetricFamily(
         PREFIX + "download_duration_seconds",
         "Answers by the seconds from the request to the last byte.",
@@ -291,7 +302,7 @@ class Listener(http_answerer.Listener):
         self._text = text
         self._bound = str(port.getsockname()[0])
         self.unready = unready
-        self._answer = b""
+        self._answer = b""  # the last one, made at that time of the event loop
         self._made_at = float("-inf")
 
     def is_named(self, host: str) -> bool:
@@ -299,6 +310,7 @@ class Listener(http_answerer.Listener):
         return http_answerer.is_named(host, self._bound)
 
     def answer(self) -> bytes:
+        """Return all metrics, as of now or of less than ANSWER_FRESH_SECONDS ago."""
         now = asyncio.get_running_loop().time()
         if now - self._made_at >= ANSWER_FRESH_SECONDS:
             self._answer = self._text()
@@ -364,8 +376,9 @@ class Told:
     def __init__(self, path: Path, may_write: Callable[[], bool] = lambda: True) -> None:
         self._path = path
         self._may_write = may_write
-        self._before = _read(path)  # what former runs told last
-        self._told = dict(self._before)
+        # All three by name and labels of a sample.
+        self._before = _read_counters(path)  # what former runs told last
+        self._told = dict(self._before)  # what was told last, by whatever run
         self._more: dict[str, float] = {}  # what is added to the crawl's own counters
 
     def raise_to(self, metric: Metric) -> None:
@@ -395,7 +408,8 @@ class Told:
         return value
 
 
-def _read(path: Path) -> dict[str, float]:
+def _read_counters(path: Path) -> dict[str, float]:
+    """Return the counters of this file; none if it cannot be read: those of the crawl then count."""
     try:
         found = json.loads(path.read_bytes())
         return {str(key): float(value) for key, value in found.items()}

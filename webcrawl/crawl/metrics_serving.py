@@ -28,7 +28,10 @@ MIB = 1 << 20
 
 
 class MetricsServing:
-    """Nothing is counted for them: the crawl is looked at when somebody asks."""
+    """Gives the figures of a crawl to Prometheus, over HTTP and in a file.
+
+    Nothing is counted for them: the crawl is looked at when somebody asks.
+    """
 
     def __init__(
         self,
@@ -41,7 +44,7 @@ class MetricsServing:
     ) -> None:
         """`hive`: its name, if the crawl is a drone.
 
-        `figures`: of the program that the crawl runs in.
+        `versions`: of programs, by name. `figures`: of the program that the crawl runs in.
         """
         self._values = values
         self._run = run
@@ -54,11 +57,12 @@ class MetricsServing:
         self._file: Path | None = None
         self._loop = Loop(self._write)
         self._starting: asyncio.Task[None] | None = None
-        self._told: str | None = None  # why the file could not be written
-        self._committed = 0.0
+        # why the file could not be written the last time; None: it could
+        self._last_failure: str | None = None
+        self._committed_at = 0.0  # when the last checkpoint was taken, seconds since 1970
 
     def begin(self) -> None:
-        """Serve figures: the crawl is open."""
+        """Serve figures: the crawl is open. If the port cannot be had by now, the crawl ends."""
         from webcrawl.crawl.metrics import (  # noqa: PLC0415 - 0.1 s for those who use it
             CrawlCollector,
             Listener,
@@ -112,7 +116,7 @@ class MetricsServing:
     # -- after a checkpoint
 
     def committed(self) -> None:
-        self._committed = time.time()
+        self._committed_at = time.time()
 
     def rest(self) -> Iterator[None]:
         return iter(())
@@ -153,7 +157,7 @@ class MetricsServing:
         )
 
     def _checkpoint(self) -> dict[str, float]:
-        figures = {"checkpoint_at": self._committed}
+        figures = {"checkpoint_at": self._committed_at}
         seconds = self._run.keeping.seconds
         if seconds:
             figures["checkpoint_seconds"] = seconds
@@ -179,10 +183,10 @@ class MetricsServing:
         try:
             rewrite(self._file, self._collector.text())  # its temporary name does not end in .prom
         except OSError as error:
-            if str(error) != self._told:
+            if str(error) != self._last_failure:
                 logger.warning("metrics: %s cannot be written: %s", self._file, error)
-            self._told = str(error)
+            self._last_failure = str(error)
         else:
-            if self._told is not None:
+            if self._last_failure is not None:
                 logger.info("metrics: %s can be written again", self._file)
-            self._told = None
+            self._last_failure = None

@@ -48,13 +48,18 @@ NO_DOCUMENT: Mapping[str, Any] = {}
 
 @dataclass(slots=True)
 class _Reader:
+    """A process that reads documents, one at a time."""
+
     process: DocumentProcess = field(default_factory=DocumentProcess)
     thread: Worker = field(default_factory=Worker)  # waits for the process
-    waiting: int = 0  # pages
+    waiting: int = 0  # pages, with the one that is being read
 
 
 class Documents(Output):
-    """A page waits for its document: until then it is not finished, and a checkpoint leaves it out."""
+    """Writes pages as documents, which processes of its own extract.
+
+    A page waits for its document: until then it is not finished, and a checkpoint leaves it out.
+    """
 
     output = "documents"
     content_types: tuple[str, ...] = (
@@ -106,8 +111,12 @@ class Documents(Output):
             self.give_up(error)
 
     async def _document(self, page: Page) -> Mapping[str, Any]:
-        """Return what is known of the page as a document, or NO_DOCUMENT."""
-        body, encoding = page.legible, "UTF-8"
+        """Return what is known of the page as a document, or NO_DOCUMENT.
+
+        What is sent to the process is either the file of an office document or a text.
+        """
+        body = page.legible
+        encoding = "UTF-8"
         office = page.content_type if page.content_type in OFFICE else ""
         if office:
             body = page.body  # it cannot be read in part
@@ -150,7 +159,7 @@ class Documents(Output):
 
         One without a main text is none; of one that broke its reader it is not known.
         """
-        if "flaw" in about:
+        if "flaw" in about:  # its reader broke
             self._counters.update(["documents/broken"])
         elif not about["text"]:
             self._counters.update(["documents/empty"])
@@ -164,6 +173,7 @@ class Documents(Output):
             self._counters.update(["documents/written"])
 
     def _hear(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
+        """Write a row without a document for a page that has changed and that no output gets."""
         page = unprocessed(link, exchange, skips_seen=self._skips)
         if page is not None and page.content_type in self.content_types:
             self._write(page, NO_DOCUMENT)
@@ -171,6 +181,7 @@ class Documents(Output):
     def close_spider(self) -> None:
         """Finish the files: the last checkpoint, which follows, has them."""
         for reader in self._readers:
+            # Killed from here, so that the thread does not wait for it; closed by its thread.
             reader.process.kill()
             reader.thread.submit(reader.process.close)
             reader.thread.close()

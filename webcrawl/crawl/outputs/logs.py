@@ -46,12 +46,14 @@ class LinkLog(LogOutput):
         return item
 
     def _count(self, page: Page) -> None:
+        """Count the links of a page that have no line, as there are too many."""
         kinds, addresses, texts, _, targets = page.columns
         left = unlogged(page.url, kinds, addresses, targets, texts)
         if left and self.run.is_open:
             self.run.crawl.parts.counters.update({COUNTER: left})
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        """Log a redirect as a link of its URL."""
         is_answer = exchange is not None and outcome.status > 0
         if exchange is None or not is_answer or link.is_prerequisite:
             return
@@ -128,6 +130,7 @@ class Skipped(LogOutput):
             run.crawl.parts.pipeline.on_dropped = self._dropped
 
     def _dropped(self, reason: str, urls: Sequence[str], via: str) -> None:
+        """Log links of the page `via` that a filter has dropped, unless they were logged lately."""
         if reason == NO_URL:
             return
         fresh = self._lately.unknown(urls)

@@ -30,10 +30,11 @@ def module(
     unchanged: bool = False,
     dropped: type[Exception] = Dropped,
 ) -> Process:
-    """`process_item` of a module, called for pages of these types alone, `*` being a wildcard.
+    """Return `process_item` of a module, which calls `process` for pages of these types alone.
 
-    `unchanged`: also for pages that have not changed since they were fetched last, with a type or
-    without. `dropped` is what it raises for a page that goes no further.
+    In a type `*` is a wildcard. Raise TypeError for what is no type. `unchanged`: also for pages
+    that have not changed since they were fetched last, with a type or without. `dropped` is what it
+    raises for a page that goes no further.
 
     An error of its own is logged and costs nothing else: the page goes on to the next pipeline, as
     it does if the module returns None.
@@ -58,7 +59,7 @@ def module(
         try:
             result = process(item, *spider)
         except BaseException as error:
-            if _matters(tamed(error), dropped):
+            if _must_be_raised(tamed(error), dropped):
                 raise
             logger.exception("%s: %s", name, item.url)
             return item
@@ -91,16 +92,17 @@ def _patterns(name: str, content_types: str | Iterable[str]) -> list[str]:
 
 
 async def _awaited(result: Awaitable[Any], name: str, page: Page, dropped: type[Exception]) -> Any:
+    """Await what a module has returned for a page; else as `called` does without await."""
     try:
         item = await result
     except BaseException as error:
-        if _matters(tamed(error), dropped):
+        if _must_be_raised(tamed(error), dropped):
             raise
         logger.exception("%s: %s", name, page.url)
         return page
     return page if item is None else item
 
 
-def _matters(error: Exception, dropped: type[Exception]) -> bool:
+def _must_be_raised(error: Exception, dropped: type[Exception]) -> bool:
     """Return whether a page was dropped on purpose, or more than the module is at fault."""
     return isinstance(error, dropped) or bool(lack(error))

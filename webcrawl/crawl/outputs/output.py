@@ -55,7 +55,7 @@ class Output:
         return Path(self.values["JOBDIR"])
 
     def write(self, write: Callable[[], object]) -> None:
-        """Writes when the page under way is finished.
+        """Call `write` when the page under way is finished, or at once if there is none.
 
         If that fails, the crawl ends and the page goes no further.
         """
@@ -65,7 +65,7 @@ class Output:
             self.give_up(error)
 
     def give_up(self, error: Exception) -> None:
-        """Ends the crawl, because of this, and drops the page, which the next run fetches."""
+        """End the crawl because of this error, and raise `dropped`: the next run fetches the page."""
         self.run.fail(error)
         raise self.dropped(str(error)) from error
 

@@ -30,11 +30,13 @@ class RequestLog(Output):
     def open(self, run: Run) -> None:
         """Begin to hear of requests sent and answered, and open requests.log."""
         super().open(run)
-        self._syncing: Future[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._log: SyncedLog | None = None
-        self._ending = False
+        self._syncing: Future[None] | None = None  # the last sync, under way or ended
+        self._timer: asyncio.TimerHandle | None = None  # of the next sync, once there is a new line
+        self._log: SyncedLog | None = None  # None: no crawl is open
+        self._is_ending = False  # pages come no more, though requests may
+        # the times before kills, for which the outcomes of requests are unknown
         self._windows: Windows | None = None
+        # the seconds that a host is left alone for, and the source that says so
         self._pause: Callable[[str], tuple[float, str]] = _unasked
         # hosts of the requests that are sent, and not answered
         self._sent_out: dict[object, str] = {}
@@ -57,7 +59,7 @@ class RequestLog(Output):
     def note_sent(self, request: object, method: str, url: str, link: Link | None) -> None:
         """Write the line before the request goes out.
 
-        Without a line the request is not sent, and no host is charged for that.
+        Without a line the request is not sent, and no host is charged for that: raise Untried.
 
         `request` is any value by which `note_left` knows it. `link` is the scheduler's, if it has
         handed it out.
@@ -76,7 +78,7 @@ class RequestLog(Output):
             raise Untried(str(error)) from error
         self._sent_out[request] = host
         if self._timer is None:
-            self._timer = self._later()
+            self._timer = self._call_later()
 
     def note_left(self, request: object, outcome: Outcome | None) -> None:
         """Note that the answer has ended, or failed: from now on its host is left alone."""
@@ -88,34 +90,37 @@ class RequestLog(Output):
             if len(self._answered) > HOSTS:
                 del self._answered[next(iter(self._answered))]
 
-    def _later(self) -> asyncio.TimerHandle:
+    def _call_later(self) -> asyncio.TimerHandle:
         return asyncio.get_running_loop().call_later(EACH, self._sync)
 
     def _sync(self) -> None:
-        """In a thread; a sync that has not ended after EACH seconds is waited for at the end only."""
+        """Begin to sync the lines, in a thread; at the end, sync them before it returns.
+
+        A sync that has not ended after EACH seconds is waited for at the end only.
+        """
         self._timer = None
         if self._log is None:
             return
         try:
             is_under_way = self._syncing is not None and not self._worker.done(self._syncing)
-            if is_under_way and not self._ending:
-                self._timer = self._later()
+            if is_under_way and not self._is_ending:
+                self._timer = self._call_later()
                 return
             # Raise what the last sync has raised, and wait for it at the end.
             if self._syncing is not None:
                 self._worker.result(self._syncing)
-            self._syncing = None if self._ending else self._worker.submit(self._log.sync)
-            if self._ending:
+            self._syncing = None if self._is_ending else self._worker.submit(self._log.sync)
+            if self._is_ending:
                 self._log.sync()
         except (StoreError, MemoryError) as error:
             self.run.fail(error)
 
     def close_spider(self) -> None:
-        """Sync the lines, and from now on each in its turn.
+        """Sync the lines, and from now on without the thread.
 
         Other pipelines may await downloads while they close, when the thread is gone.
         """
-        self._ending = True
+        self._is_ending = True
         if self._windows is not None:
             self._windows.end()  # the last checkpoint is next
         self._sync_now()

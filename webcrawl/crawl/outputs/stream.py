@@ -39,10 +39,8 @@ logger = logging.getLogger(__name__)
 
 BATCH = 512 << 10  # bytes after which one ends: nginx takes no bodies above 1 MiB by default
 MIB = 1 << 20
-LOOK_INTERVAL, POLL_INTERVAL = (
-    1.0,
-    0.05,
-)  # seconds between two looks at what was taken; and at the end of the crawl
+LOOK_INTERVAL = 1.0  # seconds between two looks at what was taken
+POLL_INTERVAL = 0.05  # the same at the end of the crawl
 SHORTEST_RETRY_WAIT, LONGEST_RETRY_WAIT = 1.0, 60.0  # seconds between two tries of a batch
 TIMEOUT = 60.0  # seconds for the receiver's answer
 PATIENCE = 10.0  # seconds for which the end of a crawl waits while nothing is taken
@@ -52,6 +50,10 @@ class Stream(PageLines):
     """Sends batches of JSON lines, in their order, each until the receiver has taken it.
 
     A class derived from this one has a name in `output`, and the method `send`.
+
+    A batch goes through four states: the file that lines are appended to; ended, and counted in
+    `_sizes`; being sent, in `_sending`, once a checkpoint has it; taken, in neither of the two, and
+    its file is removed by the next checkpoint. Batches are numbered from 0.
     """
 
     def send(self, batch: str, lines: bytes) -> None:
@@ -68,17 +70,17 @@ class Stream(PageLines):
             return
         self._parts = run.crawl.parts
         self._id = uuid.uuid4().hex  # of the stream: another crawl has other batches
-        self._next = self._first = (
-            0  # numbers of the next batch, and of the first that is not taken
-        )
-        self._ordinal = 0
+        self._next = 0  # number of the batch that lines are appended to
+        self._first_kept = 0  # number of the first batch whose file is there
+        self._next_page = 0  # number of the next line of a page
         self._file: OutputFile | None = None  # the next batch, once it has a line
-        self._sizes: dict[int, int] = {}  # of the batches that are not taken
+        self._sizes: dict[int, int] = {}  # bytes of the ended batches that are not taken, by number
+        # the deliveries of these, by number: True once the batch is taken
         self._sending: dict[int, Future[bool]] = {}
-        self._worker = Worker(stack=SYSTEMS)
-        self._stopped = Event()
-        self._is_away = False
-        self.lines = self
+        self._worker = Worker(stack=SYSTEMS)  # one thread: batches are sent in their order
+        self._stopped = Event()  # ends the thread's tries
+        self._is_away = False  # whether the last try has failed, so that it is logged once
+        self.lines = self  # where `PageLines` adds the lines of pages
         on_end(run, self._ended)
         self._parts.log.hearers.append(self.hear)
         run.crawl.followers.add(self)
@@ -91,9 +93,10 @@ class Stream(PageLines):
 
     def add(self, make: MakeLine) -> None:
         """Add the line of a page, unless it is empty."""
-        data = bytes(make(self._ordinal))
+        data = bytes(make(self._next_page))
         if data:
-            self._ordinal += 1
+            self._next_page += 1
+            # The line is a JSON object: the event goes behind its brace.
             self._append(b'{"event": "page", ' + data[1:])
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
@@ -112,6 +115,7 @@ class Stream(PageLines):
         self._append(json.dumps(event).encode() + b"\n")
 
     def _append(self, line: bytes) -> None:
+        """Append a line to the next batch, which ends once it is large enough."""
         if self._file is None:
             self._file = self._parts.outputs.open(self._name(self._next))
         self._file.write(line)
@@ -119,6 +123,7 @@ class Stream(PageLines):
             self._end_batch()
 
     def _end_batch(self) -> None:
+        """Close the file of the next batch if it has lines; the next checkpoint has it."""
         if self._file is not None:
             self._sizes[self._next] = self._file.tell()
             self._file.close()
@@ -131,21 +136,23 @@ class Stream(PageLines):
     # -- the checkpoint
 
     def restore(self, position: Sequence[Any] | None) -> None:
+        """Have the batches sent that the run before has left, with their ids."""
         if position is not None:
-            self._id, self._first, self._next, self._ordinal = position
-            for number in range(self._first, self._next):
+            self._id, self._first_kept, self._next, self._next_page = position
+            for number in range(self._first_kept, self._next):
                 path = self.folder / self._name(number)
                 self._sizes[number] = path.stat().st_size
             self.committed()
 
     def checkpoint(self) -> tuple[str, int, int, int]:
+        """End the batch, and remove the files of those that were taken. Return the position."""
         self._end_batch()
         self._look()
         taken = min(self._sizes, default=self._next)
-        for number in range(self._first, taken):
+        for number in range(self._first_kept, taken):
             self._parts.outputs.remove(self._name(number))
-        self._first = taken
-        return self._id, self._first, self._next, self._ordinal
+        self._first_kept = taken
+        return self._id, self._first_kept, self._next, self._next_page
 
     def committed(self) -> None:
         """Have the batches sent that the checkpoint has."""
@@ -155,21 +162,23 @@ class Stream(PageLines):
 
     def _look(self) -> None:
         """Note what was taken, and have the crawl fetch nothing while too much waits."""
+        # In their order: a batch counts as taken only after those before it.
         for number in sorted(self._sending):
-            if not (self._worker.done(self._sending[number]) and self._sending[number].result()):
+            delivery = self._sending[number]
+            is_taken = self._worker.done(delivery) and delivery.result()
+            if not is_taken:
                 break
-            del self._sending[number], self._sizes[number]
+            del self._sending[number]
+            del self._sizes[number]
         is_full = sum(self._sizes.values()) > self.values["STREAM_BACKLOG"] * MIB
         self._parts.hold(f"{self.output} is behind" if is_full else "", self)
 
     # -- the thread
 
     def _deliver(self, number: int) -> bool:
-        """Return whether the batch was taken; if not, the crawl has ended."""
-        lines, wait = (
-            (self.folder / self._name(number)).read_bytes(),
-            DoublingWait(SHORTEST_RETRY_WAIT, LONGEST_RETRY_WAIT),
-        )
+        """Try until the batch is taken, and return True; return False if the crawl ends before."""
+        lines = (self.folder / self._name(number)).read_bytes()
+        wait = DoublingWait(SHORTEST_RETRY_WAIT, LONGEST_RETRY_WAIT)
         while not self._stopped.is_set():
             try:
                 self.send(f"{self._id}-{number}", lines)
@@ -190,14 +199,19 @@ class Stream(PageLines):
     # -- the end
 
     def rest(self) -> Iterator[float | None]:
-        """Wait until all is taken, as long as that goes on, and note it in one more checkpoint."""
+        """Wait until all is taken, as long as that goes on, and note it in one more checkpoint.
+
+        Yields the seconds until it is to be called again.
+        """
         self.committed()
-        left, until = len(self._sizes), time.monotonic() + PATIENCE
+        left = len(self._sizes)
+        until = time.monotonic() + PATIENCE
         while self._sizes and time.monotonic() < until:
             yield POLL_INTERVAL
             self._look()
-            if len(self._sizes) < left:
-                left, until = len(self._sizes), time.monotonic() + PATIENCE
+            if len(self._sizes) < left:  # one more was taken: PATIENCE counts anew
+                left = len(self._sizes)
+                until = time.monotonic() + PATIENCE
         self._stopped.set()
         yield from self._parts.db.prepare()
         self._parts.db.checkpoint()

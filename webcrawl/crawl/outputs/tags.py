@@ -24,7 +24,7 @@ _RAW = re.compile(
 
 
 def start_tags(html: bytes) -> list[bytes]:
-    """Yield the names of all start tags, in lower case, in order; in linear time."""
+    """Return the names of all start tags, in lower case, in order; in linear time."""
     found: list[bytes] = []
     for piece in _markup(html.lower()):
         found += _TAG.findall(piece)
@@ -37,14 +37,15 @@ def _markup(html: bytes) -> Iterator[bytes]:
     """
     begin = 0
     while raw := _RAW.search(html, begin):
-        yield html[begin : raw.end()]
+        yield html[begin : raw.end()]  # with its start tag, which counts
+        # Its end tag, or the end of a comment, which has no name.
         begin = html.find(b"</" + raw[1] if raw[1] else b"-->", raw.end())
         if begin < 0:
             return
     yield html[begin:]
 
 
-# it has none of these
+# names of HTML, SVG and MathML that lxml's list does not have
 _MORE = "dialog main picture search slot template svg g path rect circle use defs math"
 KNOWN = frozenset(_defined) | frozenset(_MORE.split())
 OTHERS = 2000  # names beside these that are counted one by one: pages may invent any number of them
@@ -59,11 +60,12 @@ class TagCounts:
 
     def __init__(self, rows: Iterable[Sequence[str | int]] = (), *, others: int = OTHERS) -> None:
         """`rows`: what `rows` returned at the checkpoint to go on from."""
-        self._elements: Counter[str] = Counter()
-        self._pages: Counter[str] = Counter()
-        self._others = others
+        self._elements: Counter[str] = Counter()  # by name
+        self._pages: Counter[str] = Counter()  # by name: pages that have such an element
+        self._others = others  # places that are left for names beside KNOWN
         for name, elements, pages in rows:
-            self._elements[str(name)], self._pages[str(name)] = int(elements), int(pages)
+            self._elements[str(name)] = int(elements)
+            self._pages[str(name)] = int(pages)
             self._others -= name not in KNOWN and name != OTHER
 
     def add(self, names: Iterable[bytes]) -> None:
@@ -75,6 +77,7 @@ class TagCounts:
         self._pages.update(counts.keys())
 
     def _known_as(self, name: str) -> str:
+        """Return the name under which an element is counted; a new one takes a place if it can."""
         if name in self._elements or name in KNOWN:
             return name
         if self._others <= 0 or not NAME.fullmatch(name):

@@ -93,12 +93,15 @@ class Warc(Output):
         self._write(page, link, exchange, duplicate=200 <= exchange.status < 300)
 
     def _write(self, page: Page, link: Link, exchange: Exchange, *, duplicate: bool) -> None:
-        """Write the records of an answer, once; only its head where its body may not be kept."""
+        """Write the records of an answer, once; only its head where its body may not be kept.
+
+        `duplicate`: its payload may be archived already, and a record of it be referred to.
+        """
         if self._writer is None or exchange.state.archived or not _is_record(exchange):
             return
         preferences = self._preferences(page)
-        is_asked = self._obeys_noarchive and preferences is not NONE
-        forbids_archive = is_asked and self._purpose.forbids(preferences, "archive")
+        has_wish_that_counts = self._obeys_noarchive and preferences is not NONE
+        forbids_archive = has_wish_that_counts and self._purpose.forbids(preferences, "archive")
         is_withheld = exchange.state.withheld is not None
         is_redirect = exchange.location is not None  # which is archived whole: it is its head
         metadata: dict[str, str] = {}

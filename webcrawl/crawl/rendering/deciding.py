@@ -29,7 +29,8 @@ RARELY = 13  # so many in a row, and one in 1024 is
 class RenderPace:
     """How often pages of one kind are rendered: all, or one in 2, 4 … 1024 after equal ones.
 
-    One that is not the same begins anew.
+    A page is the same if scripts add no text and no links to it. After one that is not, all are
+    rendered again.
     """
 
     same: int = 0  # in a row
@@ -42,11 +43,12 @@ class RenderPace:
         return 1 if self.same < ALIKE_UNTIL_SURE else 2 << (self.same - ALIKE_UNTIL_SURE)
 
     def comes(self) -> bool:
-        """Counts a page; True if it is to be rendered."""
+        """Count a page, and return whether it is to be rendered."""
         self.passed += 1
         return self.passed >= self.gap
 
     def rendered(self, *, same: bool) -> None:
+        """Learn from a page that was rendered."""
         self.passed = 0
         self.same = min(self.same + 1, RARELY) if same else 0
 
@@ -80,10 +82,7 @@ class Need:
 
     def in_words(self) -> str:
         """Return it for an operator, in one line."""
-        often = ", ".join(
-            f"{_often(pace)} {name}"
-            for name, pace in (("shells", self.shells), ("others", self.others))
-        )
+        often = f"{_how_often(self.shells)} shells, {_how_often(self.others)} others"
         found = f"{self.changed} of {self.rendered} had more text or links than the server sent"
         return f"{often}; {found}, in {self.milliseconds / 1000:.1f} s of browser time"
 
@@ -95,16 +94,18 @@ class Need:
 
     @classmethod
     def unpack(cls, data: bytes) -> Need:
-        """Raises ValueError if the data is no such value, or one of msgpack's errors."""
+        """Return what `pack` has packed. Raise ValueError for other values, or an error of msgpack's."""
         counts = msgpack.unpackb(data)
         for count in counts:
             if not isinstance(count, int) or count < 0:
                 raise ValueError("not valid counts")
-        shells, passed, others, gone, *rest = counts
-        return cls(RenderPace(shells, passed), RenderPace(others, gone), *rest)
+        shells_same, shells_passed, others_same, others_passed, *rest = counts
+        shells = RenderPace(shells_same, shells_passed)
+        others = RenderPace(others_same, others_passed)
+        return cls(shells, others, *rest)
 
 
-def _often(pace: RenderPace) -> str:
+def _how_often(pace: RenderPace) -> str:
     return "all" if pace.gap == 1 else f"one in {pace.gap} of the"
 
 
@@ -133,9 +134,13 @@ class Comparison:
         self._reader = LinkReader(KINDS)
 
     def gain(self, page: bytes, document: bytes, content_type: str, url: str) -> Gain:
-        """`document`: what the browser made of the page."""
+        """Return what a document has that its page has not.
+
+        `page`: as the server has sent it. `document`: what the browser made of it.
+        """
         plain = _lines(page, content_type, url)
         known = set(plain)
+        # each new line once, however often a script repeats it
         more = [
             line for line in dict.fromkeys(_lines(document, content_type, url)) if line not in known
         ]
@@ -143,13 +148,16 @@ class Comparison:
         return Gain(sum(map(len, more)), len(links - {url}), sum(map(len, plain)))
 
     def _links(self, body: bytes, content_type: str, url: str) -> set[str]:
-        found, host = self._reader.links(body, content_type, url), host_of(url)
+        """Return the URLs of other pages of the host that a page links to, without fragments."""
+        found = self._reader.links(body, content_type, url)
+        host = host_of(url)
         targets = (resolved(link[1], found.base).partition("#")[0] for link in found.links)
         of_web = [target for target in targets if target.startswith(("http://", "https://"))]
         return {target for target in of_web if host_of(target) == host}
 
 
 def _lines(body: bytes, content_type: str, url: str) -> list[str]:
+    """Return the visible text of a page by lines; none if it shows none."""
     return (visible(body, content_type, encoding_of(body, content_type, url)) or "").splitlines()
 
 
@@ -168,7 +176,11 @@ class Wanted:
 
 
 class Deciding:
-    """Hosts are learnt of from their first shell on: all others are fetched as without a browser."""
+    """Decides which pages are rendered.
+
+    A shell is a page that shows next to nothing without its scripts. Hosts are learnt of from their
+    first shell on: all others are fetched as without a browser.
+    """
 
     def __init__(
         self, db: CrawlDB, counters: Counter[str], recogniser: Recogniser, *, every: bool = False
@@ -205,10 +217,10 @@ class Deciding:
         need = self.hosts.change(host)
         if not need.pace(is_shell=is_shell).comes():
             return None
-        return Wanted(host, is_shell, need.worth if need.rendered else self._mean())
+        return Wanted(host, is_shell, need.worth if need.rendered else self._mean_worth())
 
-    def _mean(self) -> float:
-        """Return what is expected of a host of which nothing is known."""
+    def _mean_worth(self) -> float:
+        """Return the worth that is expected of a host of which nothing is known: that of all."""
         return self._counters["rendering/gained"] / max(self._counters["browser/milliseconds"], 1)
 
     def learn(self, wanted: Wanted, page: bytes, exchange: Exchange, milliseconds: int) -> bool:

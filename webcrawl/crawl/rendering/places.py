@@ -10,35 +10,46 @@ ASKED = float("inf")  # worth of a page whose rendering its spider asks for: it 
 
 
 class BrowserPlaces:
-    """Of equal worth, who comes first is served first.
+    """Gives the places in the browser to pages, those that are worth most first.
 
-    `most`: pages that may have a place or wait for one.
+    Of equal worth, the page that comes first is served first.
     """
 
     def __init__(self, places: int, most: float = float("inf")) -> None:
+        """`most`: pages that may have a place or wait for one."""
         self._free = places
-        self._most = most
-        self._held = 0
+        self._max_pages = most
+        self._held = 0  # places that pages have
+        # A heap: negated worth, a number by which pages of equal worth keep their order, and the
+        # turn, which gets True with a place, and False for a page that is sent away.
         self._waiting: list[tuple[float, int, asyncio.Future[bool]]] = []
         self._numbers = count()
 
     async def take(self, worth: float) -> bool:
-        """Wait for a place in a browser; False if too many pages wait that are worth more."""
+        """Wait for a place and return True; return False if too many pages wait that are worth more.
+
+        Who gets a place has to call `leave`.
+        """
         if self._free:
             self._free -= 1
             self._held += 1
             return True
         self._drop_ended()
-        full = self._held + len(self._waiting) >= self._most
-        if full and not self._gives_way(worth) and worth < ASKED:
-            return False
+        is_full = self._held + len(self._waiting) >= self._max_pages
+        if is_full:
+            # In this order: a page that its spider asks for sends another away, too, if it can.
+            has_room = self._gives_way(worth) or worth >= ASKED
+            if not has_room:
+                return False
         turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         entry = -worth, next(self._numbers), turn
         heappush(self._waiting, entry)
         try:
             return await turn
         except asyncio.CancelledError:
-            if not turn.cancelled() and turn.done() and turn.result():
+            # Cancelled after it got its place, and before it has run on.
+            has_place = turn.done() and not turn.cancelled() and turn.result()
+            if has_place:
                 self.leave()
             elif entry in self._waiting:
                 self._remove(entry)
@@ -48,18 +59,22 @@ class BrowserPlaces:
         """Give the place to the best of the pages that wait."""
         self._drop_ended()
         if self._waiting:
-            heappop(self._waiting)[2].set_result(True)
+            _, _, turn = heappop(self._waiting)
+            turn.set_result(True)
         else:
             self._free += 1
             self._held -= 1
 
     def _gives_way(self, worth: float) -> bool:
-        """Sends the page away that is worth least, if it is worth less than this one."""
+        """Send away the waiting page that is worth least; return False if none is worth less."""
         worst = max(self._waiting, default=None)
-        if worst is None or -worst[0] >= worth:
+        if worst is None:
+            return False
+        negated_worth, _, turn = worst
+        if -negated_worth >= worth:
             return False
         self._remove(worst)
-        worst[2].set_result(False)
+        turn.set_result(False)
         return True
 
     def _drop_ended(self) -> None:
