@@ -24,13 +24,11 @@ REQUESTS = "requests"  # any other spider
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A setting of Scrapy's that stands for one of ours if that is not set.
-
-    A `value` of None says nothing.
-    """
+    """A setting of Scrapy's that stands for one of ours if that is not set."""
 
     theirs: str
     ours: str
+    # makes ours of the value of theirs; None if that says nothing of ours
     value: Callable[[Any], Any] = lambda value: value
 
 
@@ -58,18 +56,16 @@ TAKEN = (
 
 @dataclass(frozen=True, slots=True)
 class Unheard:
-    """Settings without effect, unless one of `readers` is there.
+    """Settings of Scrapy's that have no effect, of which the user is told once they are set."""
 
-    Values in `fine` ask for what happens anyway.
-    """
-
-    names: str
-    why: str
-    readers: frozenset[str] = frozenset()
-    fine: frozenset[str] = OFF
+    names: str  # separated by spaces
+    why: str  # ends the line "NAMES: no effect, …"
+    readers: frozenset[str] = frozenset()  # if one of these is enabled, they have an effect
+    fine: frozenset[str] = OFF  # values, in lower case, that ask for what happens anyway
 
 
 def _without(reader: str, names: str, fine: frozenset[str] = OFF, why: str = "") -> Unheard:
+    """Return the row of settings that one reader alone gives an effect."""
     return Unheard(names, why or f"{reader} is not enabled", frozenset((reader,)), fine)
 
 
@@ -199,36 +195,41 @@ UNHEARD = (
 def translated(settings: Mapping[str, Any], given: Given) -> dict[str, Any]:
     """Return our settings that were set by Scrapy's names only, which are checked already."""
     found: dict[str, Any] = {}
-    for one in TAKEN:
-        is_set = one.theirs in settings and given(one.theirs)
-        if not is_set or given(one.ours):
+    # In the order of the rows: the last of several for one of ours counts.
+    for row in TAKEN:
+        is_set = row.theirs in settings and given(row.theirs)
+        if not is_set or given(row.ours):
             continue
-        value = one.value(settings[one.theirs])
+        value = row.value(settings[row.theirs])
         if value is not None:
-            found[one.ours] = value
+            found[row.ours] = value
     return found
 
 
 def overruled(given: Given) -> Iterator[str]:
-    """Return a line for each setting of Scrapy's that was set beside ours."""
-    for one in TAKEN:
-        if given(one.theirs) and given(one.ours):
-            yield f"{one.theirs}: no effect, {one.ours} is set"
+    """Yield a line for each setting of Scrapy's that was set beside ours."""
+    for row in TAKEN:
+        if given(row.theirs) and given(row.ours):
+            yield f"{row.theirs}: no effect, {row.ours} is set"
 
 
 def unheard(given: Mapping[str, Any], readers: AbstractSet[str]) -> Iterator[str]:
-    """Return a line per reason for settings without effect; `readers`: the enabled components."""
+    """Yield a line per reason for settings without effect.
+
+    `given`: what the user has set, by name. `readers`: names of the enabled components, and PAGES or
+    REQUESTS.
+    """
     for row in UNHEARD:
         if row.readers & readers:
             continue
-        found = [name for name in row.names.split() if name in given]
-        names = [name for name in found if str(given[name]).lower() not in row.fine]
+        set_names = [name for name in row.names.split() if name in given]
+        names = [name for name in set_names if str(given[name]).lower() not in row.fine]
         if names:
             yield f"{', '.join(names)}: no effect, {row.why}"
 
 
 def mistyped(given: Iterable[str], known: AbstractSet[str]) -> dict[str, str]:
-    """Return the unknown settings whose names are nearly those of known ones, with these."""
+    """Return the likely meant setting by the name of each unknown one that is nearly a known one."""
     found = {}
     for name in given:
         if name in known:

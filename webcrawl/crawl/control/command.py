@@ -20,10 +20,10 @@ class Command:
     name: str
     # quick, between two pages; what takes long is awaited
     run: Callable[..., Answer | Awaitable[Answer]]
-    words: str  # what follows the name
-    says: str
-    least: int = 0
-    most: int | None = 0  # words; None: any number
+    words: str  # what follows the name, as the usage shows it
+    says: str  # what the command does, for the help
+    least: int = 0  # words after the name
+    most: int | None = 0  # the same; None: any number
     lasting: bool = False  # in force after a restart too, until it is taken back
     # raises CommandError for words that no crawl would take
     check: Callable[..., object] | None = None
@@ -57,14 +57,17 @@ def mistake(error: Exception) -> str:
 
 
 def url_named(word: str) -> str:
-    """Return the URL, or the root of the host that is named, with or without a port.
+    """Return a URL in canonical form: the one given, or the root of the host that is named.
 
-    Raise CommandError.
+    The host may have a port. Raise CommandError for a word that is neither.
     """
     if "://" in word:
         return _canonical(word, word)
-    written = f"[{word}]" if word.count(":") > 1 and not word.startswith("[") else word
-    # a URL may have it, but who writes it here means many hosts, and would think that they obey
+    # an IPv6 address, as operators write it: a URL has it in brackets
+    is_bare_address = word.count(":") > 1 and not word.startswith("[")
+    written = f"[{word}]" if is_bare_address else word
+    # A host name in a URL may have a star. Here it would be meant for many hosts, and the command
+    # would be taken to hold for all of them.
     if "*" in written:
         raise CommandError(
             f"{word[:LONGEST_NAME]}: give the name of one host; * is not a wildcard here"
@@ -80,6 +83,7 @@ def host_named(word: str) -> str:
 
 
 def _canonical(url: str, word: str) -> str:
+    """Return the canonical form of a URL. Raise CommandError about `word`, as the operator wrote it."""
     from webcrawl.urls.canonical import InvalidUrl, canonical  # noqa: PLC0415 - for commands that only send words
 
     try:

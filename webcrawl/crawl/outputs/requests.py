@@ -18,8 +18,9 @@ from webcrawl.store.jobdir.log_lines import last_sent, request_line
 from webcrawl.store.requests_log import SyncedLog, Windows
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
-EACH = 1.0  # seconds of requests that a power cut may take from the log; kill -9 takes none
-HOSTS = 1 << 16  # of which is remembered when they answered last
+# seconds between two syncs: so much of the log a power cut may take, and kill -9 nothing
+SYNC_INTERVAL = 1.0
+HOSTS = 1 << 16  # hosts of which is remembered when they answered last
 
 
 class RequestLog(Output):
@@ -91,12 +92,12 @@ class RequestLog(Output):
                 del self._answered[next(iter(self._answered))]
 
     def _call_later(self) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(EACH, self._sync)
+        return asyncio.get_running_loop().call_later(SYNC_INTERVAL, self._sync)
 
     def _sync(self) -> None:
         """Begin to sync the lines, in a thread; at the end, sync them before it returns.
 
-        A sync that has not ended after EACH seconds is waited for at the end only.
+        A sync that has not ended after SYNC_INTERVAL seconds is waited for at the end only.
         """
         self._timer = None
         if self._log is None:

@@ -33,7 +33,7 @@ class PageLines(Output):
     by now what another URL has, which is not processed.
     """
 
-    lines: Lines | None = None
+    lines: Lines | None = None  # None: no crawl is open
 
     def __init__(self, values: CheckedSettings) -> None:
         super().__init__(values)
@@ -87,9 +87,10 @@ class Text(PageLines):
 
 
 def unprocessed(link: Link, exchange: Exchange | None, *, skips_seen: bool) -> Page | None:
-    """Return the line of a page that has changed, and that no output gets, or None.
+    """Return a page that has changed and that no output gets, for its line, or None for any other.
 
-    Another URL had its body before, or it may not be kept now.
+    Another URL had its body before, or it may not be kept now. `skips_seen`: whether CONTENT_SEEN
+    keeps such a copy from the outputs.
     """
     if exchange is None:
         return None

@@ -22,7 +22,7 @@ from webcrawl.store.host_table import HostTable
 # pages in a row that are the same without scripts; from then on not all are rendered. With fewer,
 # and one in 16 from the start, the first 15 pages of a site whose texts come by script are lost.
 ALIKE_UNTIL_SURE = 4
-RARELY = 13  # so many in a row, and one in 1024 is
+MAX_ALIKE = 13  # pages in a row up to which these are counted; then one in 1024 is rendered
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class RenderPace:
     def rendered(self, *, same: bool) -> None:
         """Learn from a page that was rendered."""
         self.passed = 0
-        self.same = min(self.same + 1, RARELY) if same else 0
+        self.same = min(self.same + 1, MAX_ALIKE) if same else 0
 
 
 @dataclass(slots=True)
@@ -110,8 +110,10 @@ def _how_often(pace: RenderPace) -> str:
 
 
 KINDS = ("a", "area", "frame", "iframe")  # links that lead to other pages
-SLIGHT = 10  # a text that has grown by less than one in so many, such as a clock's, is the same
-FEW_CHARACTERS = 20  # characters: so has one that has grown by less
+# A text that has grown by less than a tenth, or by less than 20 characters, such as a clock's, is
+# the same.
+SLIGHT = 10
+FEW_CHARACTERS = 20
 
 
 class Gain(NamedTuple):

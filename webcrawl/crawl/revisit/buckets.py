@@ -204,6 +204,7 @@ class Buckets:
         while not self._sorted and (self._starts or self._divided):
             late = self._late_division()
             if late is not None:
+                # A slice at once: those that come after it are inserted where they belong.
                 self._move(late, SLICE)
                 if not late.fifo.count:
                     continue

@@ -20,13 +20,15 @@ from siphashc import siphash
 from webcrawl.crawl.revisit.record import PageRecord
 
 # A page that was quiet for ten years and then changes daily is known for it after some 75 visits.
-KNOWN = 8.0  # a shape: of a page that is known better, with each change,
-FADE = 0.9  # what was seen so far counts so much of what it did, for a page may become another
+# the shape of what visits say, from which on other pages tell nothing of a page, and from which on
+# what was seen so far counts less with each change
+KNOWN = 8.0
+FADE = 0.9  # so much of what it did, for a page may become another
 MIN_SECONDS = 1.0  # between two visits; a clock that is set back says less than nothing
 MAX_VISITS = 250  # visits that are counted
 SHAPE = 0.5  # of the rates of all pages: they differ by several powers of ten
-MEAN = 1 / (30 * 86_400.0)  # changes per second: what is believed before anything is known,
-PRIOR_PAGES = 10.0  # and counts as so many pages
+MEAN = 1 / (30 * 86_400.0)  # changes per second: what is believed before anything is known
+PRIOR_PAGES = 10.0  # pages as which that counts in the mean of all
 NARROW = 1e-6  # a shape as near to 1 as this is 1
 
 Rate = tuple[float, float]

@@ -17,14 +17,16 @@ from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-MOST_ROWS = 1_000_000  # rows; nobody's signals fill the disk
+MOST_ROWS = 1_000_000  # rows, so that no site's signals fill the disk
 # seconds after which a link that was never heard of again is no longer waited for
 UNDER_WAY = 86_400
 MOST_ROWS_OF_UNKNOWN = 200_000  # rows beyond which pages without a record are not noted
 # seconds that a row waits for its record: a page that is not due by then is fetched once more
 KEPT_SECONDS = 90 * 86_400
 SIGN = 1 << 63  # SQLite's integers are signed
-ASKED = 0  # in place of a time: a signal waits in the queue; a link under way has its time, negated
+# `since` of a row: ASKED while a signal waits in the queue; the time when its link was begun, negated,
+# while that is under way; the time of the fetch afterwards
+ASKED = 0
 
 
 class Ahead:

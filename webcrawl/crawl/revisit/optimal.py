@@ -21,11 +21,12 @@ LONGEST_LOG_INTERVAL = 50.0  # ln(1 + t / b): longer than any crawl
 SMALL = 1e-4  # ln(1 + t / b) for which the first approximation is exact enough
 NEWTON_STEPS = 2  # of Newton's; the interval is then right within 1 %, mostly within 1e-6
 
-LEARNING = 0.5  # of the visits, at most, are early ones,
-# once pages have had so many visits: early ones pay later, and most crawls end before that
+LEARNING = 0.5  # share of the visits, at most, that are early ones
+# visits of a page from which on it adds that share, and less before: early visits pay later, and
+# most crawls end before that
 EXPERIENCED = 8
-VISITS_SAVED = 1000.0  # visits of these that are kept for later
-# early visits come after so many times what a page on the threshold takes from one change to the
+VISITS_SAVED = 1000.0  # early visits that are kept for later
+# when an early visit comes, in times of what a page on the threshold takes from one change to the
 # next
 # With 0.5, 1, 2 and 4 times that, who then fills the budget by what is known has 0.928, 0.938,
 # 0.951 and 0.902 of the optimum (true prior, Gamma(0.5) rates, equal weights, budget 5 %).

@@ -24,10 +24,10 @@ ALIKE = 4  # bits in which the fingerprints of two texts may differ that count a
 WHOLE = frozenset(("", "length"))
 
 # The pages of a host that answers 304 to everything would never be seen to change.
-CHECK = 25  # of so many requests that could be conditional one is not
-CHANGES_UNTIL_SURE = 3  # checks in a row that found a change
-HOSTS_REMEMBERED = 4096  # hosts that are remembered
-LONG = 30 * 86_400.0  # seconds until one is believed again
+CHECK = 25  # one in 25 requests that could be conditional is not, as a check
+CHANGES_UNTIL_SURE = 3  # checks in a row that found a change, until the 304 is not believed
+HOSTS_REMEMBERED = 4096  # hosts under suspicion
+LONG = 30 * 86_400.0  # seconds until the 304 of such a host is believed again
 WEAK = b"W/"
 
 

@@ -29,7 +29,7 @@ POLICIES = {  # what REVISIT_POLICY may say instead of a dotted path
     "history": "webcrawl.crawl.revisit.policies.History",
     "optimal": "webcrawl.crawl.revisit.optimal.Optimal",
 }
-# seconds over which the budget is averaged: a share of all fetches wavers with them
+# seconds over which the budget is averaged: as a share of all fetches it wavers with these
 SMOOTH = 3600.0
 YEAR = 365 * 86_400.0  # the longest round: a budget of nothing may be one of something tomorrow
 # of what somebody else's function says of the importance of a page
@@ -135,16 +135,18 @@ class Weighed:
 
 # rounds after which even a page that is not worth a visit gets one: it may have become another
 FARTHEST = 40.0
-PASSES = 20  # times that the level is set per round of all pages, if there are so many
-# a queue that is a round late: the level aims at so much less than the budget, as a power of e
+# times that the level is set in each round; fewer if that is more often than once per sampled page
+LEVELS_PER_ROUND = 20
+# ln: by how much less than the budget the level aims at while the queue is a round late
 PULL = 0.2
-DRIFT = 0.02  # and each round that it is late corrects the sample by so much
+DRIFT = 0.02  # ln: by how much each round that it is a round late corrects the sample for good
 # rounds: a queue that is later counts as if it were so late, after a pause of a month say
-BOUND = 0.5
-WRONG = log(3.0)  # the sample's error is believed to be at most threefold
+MAX_LATENESS = 0.5
+MAX_CORRECTION = log(3.0)  # ln: the sample's error is believed to be at most threefold
 # ln of the level, at once: the number of pages may have grown a hundredfold since the last time
-STEP = 8.0
-SOME, HALVINGS = 64, 10  # pages by which the next level is found, and in how many steps
+MAX_STEP = 8.0
+PAGES_FOR_STEP = 64  # pages by which the next level is found
+HALVINGS = 10  # halvings of the interval in which it is found
 SHORTEST_INTERVAL = 1.0  # seconds between two visits
 _STATE = Struct("<2d")
 
@@ -231,11 +233,13 @@ class Steered(Fixed, ABC):
         seconds = self.options.round(now)
         self._farthest = FARTHEST * seconds
         # how many rounds the queue is behind the clock; negative if it is ahead
-        late = max(min((now - place) / seconds, BOUND), -BOUND)
+        late = max(min((now - place) / seconds, MAX_LATENESS), -MAX_LATENESS)
         # At the bound something else is the reason, a pause for instance: nothing is learned.
-        if abs(late) < BOUND:
+        if abs(late) < MAX_LATENESS:
             passed = self._calls / max(self.options.pages(), 1)  # rounds
-            self._correction = max(min(self._correction - DRIFT * passed * late, WRONG), -WRONG)
+            self._correction = max(
+                min(self._correction - DRIFT * passed * late, MAX_CORRECTION), -MAX_CORRECTION
+            )
         # Visits per page and round. The level is fed forward from the sample, and what error
         # remains is corrected slowly: gains ten times as large made it swing for tens of rounds
         # (0.95 of the optimum in place of 0.998, with known rates).
@@ -243,7 +247,7 @@ class Steered(Fixed, ABC):
         # What the level of now leads to.
         found = sum(seconds / self._bounded(page, self.level) for page in pages) / len(pages)
         self.level *= exp(self._step(pages, found / max(wanted, 0.1)))
-        self._pause = max(self.options.pages() // PASSES, len(pages))
+        self._pause = max(self.options.pages() // LEVELS_PER_ROUND, len(pages))
         self._calls = 0
         self.extra = 0.0
 
@@ -253,7 +257,7 @@ class Steered(Fixed, ABC):
         How visits follow the level is learned from a few pages: as its root while intervals are
         short, and much faster where they are long.
         """
-        some = pages[:: max(len(pages) // SOME, 1)]
+        some = pages[:: max(len(pages) // PAGES_FOR_STEP, 1)]
 
         def visits(step: float) -> float:
             """Return the visits of these pages per second if ln of the level changes by `step`."""
@@ -262,7 +266,7 @@ class Steered(Fixed, ABC):
 
         wanted = visits(0.0) / excess
         # By halving the interval: the higher the level, the fewer the visits.
-        low, high = -STEP, STEP
+        low, high = -MAX_STEP, MAX_STEP
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             if visits(middle) > wanted:

@@ -31,32 +31,33 @@ from webcrawl.store.crawldb import CrawlDB
 
 MEMORY = 16 << 20
 FLOOR = 60.0  # seconds between two fetches of a page at least
-RECENT = 20_000  # pages that were fetched last: of others, which are many, a signal may come sooner
+# pages whose last fetches are remembered; others may be fetched at a signal before FLOOR has passed
+RECENT = 20_000
 FARTHEST_DUE = 2 * 365 * 86_400.0  # seconds; what is due later is asked about before
 # seconds until a page that is never due by now is asked about again
 NEVER_DUE_RECHECK = 30 * 86_400.0
-UNDER_WAY = 600.0  # seconds that a record waits for a fetch ahead of its turn
-# seconds for which an owner is believed at most: many a site gives a year to everything
+UNDER_WAY = 600.0  # seconds that a record waits while its page is fetched ahead of its turn
+# seconds for which an owner's word that a page is fresh counts at most: many give a year to all
 HOLDS_MOST = 86_400
 # records that go back to the queue at once: after a month of rest there may be a million
 FREED = 256
-SPARE = 64  # records that one call of `take` may look at in vain
+SPARE = 64  # records that one call of `take` may look at in vain, beside as many as it may return
 EXPIRE = 3600.0  # seconds between two looks for rows of `ahead` that are too old
 # a page that comes late, because it is new in the queue, sets the queue back by so much of its
 # lateness
 SET_BACK_SHARE = 1 / 32
 
-# of the budget: what fetches at signals may have, so that pages have their turns whoever announces
-# what
+# share of the budget that fetches at signals may have, so that pages have their turns however much
+# is announced
 SIGNALS = 0.5
 # seconds between two of them at most: the budget may be next to nothing for a moment
 LONGEST_GAP = 60.0
 BACKLOG = 86_400.0  # seconds for which signals may wait
 
-# of the budget: what readings of listings may have; the best for sites of fifty pages that are
+# share of the budget that readings of listings may have; the best for sites of fifty pages that are
 # honest
 READINGS = 0.25
-READINGS_SAVED = 6 * HOUR  # for which that is saved
+READINGS_SAVED = 6 * HOUR  # seconds for which that share is saved while nothing is read
 POLICY, LEAD = "revisit.policy", "revisit.lead"
 
 

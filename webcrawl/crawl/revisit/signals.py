@@ -25,7 +25,8 @@ from webcrawl.urls.url_fingerprint import Fingerprints
 SIGNALS_PER_READING = 2000
 PER_HOST = 2_000_000  # URLs of all listings of a host that are remembered: 20 MB on disk
 NOTED = 50_000  # changes found in pages' turns that are remembered
-SMALL = 1000  # URLs of a listing that is remembered although it has no dates: feeds
+# URLs of a listing, at most, that is remembered although it has no dates: a feed is as small
+SMALL = 1000
 DAY = 86_400
 
 LAYOUT = struct.Struct("<2f")
@@ -37,7 +38,7 @@ TRIED = 4.0  # signals that must have been followed before a host is judged
 BELIEVED = 0.8
 # signals of one reading of a listing that are followed, of a host that is not judged yet
 TRY = 8
-# of the readings and pushes of a host that is not believed: after so many, one signal is followed
+# share of the readings and pushes of a host that is not believed of which one signal is followed
 DISTRUSTED_FOLLOWED_SHARE = 0.1
 
 LISTINGS = 1000  # of one host that are remembered
