@@ -186,15 +186,14 @@ class Rule:
     allowed: str
 
 
-FOCUSED = (
-    "webcrawl.frontier.prioritizers.focus.ByFocus",
-    "webcrawl.frontier.prioritizers.language.ByLanguage",
-)
+# prioritizers that work only with what another setting says
+BY_FOCUS = "webcrawl.frontier.prioritizers.focus.ByFocus"
+BY_LANGUAGE = "webcrawl.frontier.prioritizers.language.ByLanguage"
 RULES = (
     Rule(
         "SCORER",
         lambda values: (
-            values["FRONTIER_PRIORITIZER"] != FOCUSED[0]
+            values["FRONTIER_PRIORITIZER"] != BY_FOCUS
             or values["SCORER"]
             or values["FOCUS_LANGUAGES"]
         ),
@@ -202,7 +201,7 @@ RULES = (
     ),
     Rule(
         "FRONTIER_PRIORITIZER",
-        lambda values: values["FRONTIER_PRIORITIZER"] != FOCUSED[1] or values["FOCUS_LANGUAGES"],
+        lambda values: values["FRONTIER_PRIORITIZER"] != BY_LANGUAGE or values["FOCUS_LANGUAGES"],
         "another one, unless -a languages= names the languages that this one puts first",
     ),
     Rule(
@@ -259,7 +258,7 @@ RULES = (
 # -- checking
 
 RETRIES = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}  # Scrapy's defaults, for a crawl without Scrapy
-UNFOCUSED = {"FOCUS_LANGUAGES": ()}
+UNFOCUSED = {"FOCUS_LANGUAGES": ()}  # the default of a setting that the table does not have
 WITH_REVISITS = ("SITEMAPS", "FEED_LINKS")  # on with them, if nothing else is said
 DEPRECATED = ("DNS_RESOLVER",)  # Scrapy warns whoever reads it
 _CONTACT = re.compile(r"https?://[^\s/]|[^\s@]@[^\s@]")  # the address of a page, or of a mailbox

@@ -299,7 +299,7 @@ MARKS = frozenset("/?#@\\%*:= ")  # none is in a name
 
 
 class HostConnections:
-    """By domain or host, as sheets are; names are brought into canonical form."""
+    """Numbers of connections by domain or host, whose names are brought into canonical form."""
 
     allowed: str = "a dict, JSON object or list of NAME=NUMBER: domains or hosts, whole numbers from 1 to 64; or none"
 

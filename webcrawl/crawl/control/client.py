@@ -318,7 +318,7 @@ def spooled(jobdir: Path, stream: IO[bytes]) -> str:
 
 
 def forget_spooled(jobdir: Path, name: str) -> None:
-    """Removes what was spooled: the crawl does not want it."""
+    """Remove the file of `spooled`, which the crawl does not want; no error if that fails."""
     with contextlib.suppress(OSError):
         (jobdir / name.removeprefix(BELOW_JOBDIR)).unlink()
 

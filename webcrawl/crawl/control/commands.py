@@ -103,7 +103,7 @@ def status(order: Commanded) -> Answer:
 
 
 def seeds(order: Commanded, *words: str) -> Answer:
-    """Has the crawl read the seeds of more sources: of all, or of none."""
+    """Have the crawl read the seeds of more sources: of all, or of none. Raise CommandError."""
     sources = words[1:] if words[0] == "add" and len(words) > 1 else words
     try:
         order.crawl.parts.seeding.add(*sources)

@@ -167,7 +167,7 @@ class Documents(Output):
         return True
 
     def _write(self, page: Page, about: Mapping[str, Any]) -> None:
-        """Called when the archive has the page, so that its row says where."""
+        """Write the row of a page. The archive must have the page: its row says where."""
         if self._table is not None and page.exchange is not None:
             self._table.put(page, page.exchange, about)
             self._counters.update(["documents/written"])

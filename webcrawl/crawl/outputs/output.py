@@ -158,7 +158,7 @@ def at_hand(run: Run, look_up: Callable[[Page], object]) -> None:
 
 
 def link_columns(page: Page) -> object:
-    """Its links of all kinds, with their canonical URLs."""
+    """Return a page's links of all kinds, with their canonical URLs."""
     return page.columns
 
 

@@ -132,7 +132,7 @@ class RequestLog(Output):
         self._sync()
 
     def close(self) -> None:
-        """No request is sent any more."""
+        """Sync and close the log: no request is sent any more."""
         self._sync_now()
         if self._log is not None:
             self._log.close()

@@ -45,7 +45,7 @@ class PageLines(Output):
         return item
 
     def _write(self, page: Page) -> None:
-        """Called when the archive has the page, so that its line says where."""
+        """Add the line of a page. The archive must have the page: its line says where."""
         if self.lines is not None:
             self.lines.add(partial(page_line, page))
 
@@ -57,7 +57,7 @@ class PageLines(Output):
 
 
 class Text(PageLines):
-    """Writes these lines to files that are a part of the checkpoint."""
+    """Writes the lines of `PageLines` to files that are a part of the checkpoint."""
 
     output = "text"
     _files: TextFiles | None = None

@@ -69,11 +69,11 @@ class Need:
 
     @property
     def worth(self) -> float:
-        """Characters that a millisecond of the browser's time has brought."""
+        """Return the characters that a millisecond of the browser's time has brought."""
         return self.gained / max(self.milliseconds, 1)
 
     def learn(self, gained: int, milliseconds: int, *, is_shell: bool, same: bool) -> None:
-        """Takes what came of one page."""
+        """Take what came of one page."""
         self.pace(is_shell=is_shell).rendered(same=same)
         self.rendered += 1
         self.changed += not same

@@ -76,7 +76,7 @@ class Split:
         self._idle_at = now
 
     def rests_until(self, now: float, at: float) -> None:
-        """Perhaps nobody looks before that time: if there is room now, there is until then."""
+        """Note that `idle` may not be called before the time `at`: room now is room until then."""
         if now - self._idle_at <= IDLE_SPAN:
             self._rests = at
 

@@ -222,6 +222,7 @@ class Steered(Fixed, ABC):
         return place + self._bounded(record, self.level)
 
     def _bounded(self, page: Visited, level: float) -> float:
+        """Return the interval of a page at this level, within what is possible and worth waiting for."""
         return min(max(self.interval(page, level), SHORTEST_INTERVAL), self._farthest)
 
     def _steer(self, now: float, place: float) -> None:
@@ -237,9 +238,8 @@ class Steered(Fixed, ABC):
         # At the bound something else is the reason, a pause for instance: nothing is learned.
         if abs(late) < MAX_LATENESS:
             passed = self._calls / max(self.options.pages(), 1)  # rounds
-            self._correction = max(
-                min(self._correction - DRIFT * passed * late, MAX_CORRECTION), -MAX_CORRECTION
-            )
+            correction = self._correction - DRIFT * passed * late
+            self._correction = max(min(correction, MAX_CORRECTION), -MAX_CORRECTION)
         # Visits per page and round. The level is fed forward from the sample, and what error
         # remains is corrected slowly: gains ten times as large made it swing for tens of rounds
         # (0.95 of the optimum in place of 0.998, with known rates).

@@ -130,7 +130,7 @@ class Revisits:
         self._front = seconds_of(first) if first is not None else 0.0
         # Seconds by which the queue has come to be ahead of the clock while pages were taken early
         self._lead = float(db.get(LEAD) or 0.0)
-        self._signalled = 0.0  # due time of the last signal
+        self._signalled = 0.0  # due time from which on the next signal is queued
         # up to this time readings of listings have had their part of the budget
         self._readings_paid_until = 0.0
         self._expired_at = 0.0  # when old rows of `ahead` were dropped last
@@ -187,6 +187,7 @@ class Revisits:
         """
         first = self._buckets.first()
         place = self._place_of_queue(now)
+        # where the queue goes on: with a page that is late, or from where it is
         head = place if first is None else min(place, seconds_of(first))
         # Behind older signals: of 40 tokens in 400 seconds a host with a hundred signals per second
         # had all.
@@ -199,7 +200,8 @@ class Revisits:
         rate = SIGNALS * self._rate()
         # At least two pages of the budget apart, in the time of the queue, so that pages keep half
         # of it without an account of their own.
-        self._signalled = place + (min(1 / rate, LONGEST_GAP) if rate > 0 else LONGEST_GAP)
+        gap = min(1 / rate, LONGEST_GAP) if rate > 0 else LONGEST_GAP
+        self._signalled = place + gap
         self._push(place, SIGNAL, PageRecord(url, path, signal=via))
         return True
 
@@ -208,7 +210,7 @@ class Revisits:
     def take(self, now: float, most: int) -> list[PageRecord]:
         """Return the next records in order of due time, as many as the budget allows by now."""
         most = min(most, self._tokens.whole(now))
-        self._free(now)
+        self._requeue_rested(now)
         if now - self._expired_at > EXPIRE:
             self.ahead.expire(now)
             self._expired_at = now
@@ -219,7 +221,7 @@ class Revisits:
             due_at = self._buckets.first()
             if due_at is None or due_at > horizon:
                 break
-            record = self._next(seconds_of(due_at), now)
+            record = self._pop_next(seconds_of(due_at), now)
             if record is not None:
                 found.append(record)
                 self._tokens.spend(1)
@@ -243,7 +245,7 @@ class Revisits:
             # A signal's entry has no record of the page: there is nothing to be brought up to date.
             is_stand_in = record.signal is not None
             if found is not None and not is_stand_in:
-                self._takes_over(record, found)
+                self._take_over(record, found)
         return records
 
     def next_take(self, now: float) -> float | None:
@@ -261,15 +263,15 @@ class Revisits:
             return None
         return max(now, allowed, min(times))
 
-    def _next(self, due_at: float, now: float) -> PageRecord | None:
-        """Return the next record, or None if it is not to be fetched and was put where it belongs.
+    def _pop_next(self, due_at: float, now: float) -> PageRecord | None:
+        """Remove and return the next record; None if it is not to be fetched now.
 
-        `due_at`: when it was due.
+        It was queued again then, or, if it is a signal's, dropped. `due_at`: when it was due.
         """
         entry = self._buckets.pop() or b""
         mark = mark_of(entry)
         record = record_in(entry)
-        until = self._rests_until(record, now)
+        until = self._earliest_fetch(record, now)
         # Aside until then, before the front is moved: its turn has not been spent. That costs one
         # look in vain, and one more push and pop: 12 us.
         if until > now:
@@ -278,23 +280,23 @@ class Revisits:
         self._advance(due_at)
         if mark == SIGNAL:
             return self._begin_ahead(record, now)
-        if mark in (ASK, ASK_BY) and self._is_put_off(record, due_at, now):
+        if mark in (ASK, ASK_BY) and self._requeue_if_put_off(record, due_at, now):
             return None
         record.listing = mark == LISTED
-        if self._absorbs(record, now) or self._misses(record, now):
+        # In this order: what was found ahead needs no time of the host.
+        if self._requeue_if_fetched_ahead(record, now) or self._requeue_if_host_full(record, now):
             return None
-        if record.listing and not self._may_read(now):
+        if record.listing and not self._take_reading(now):
             # At random, so that it is not the same listings that are put back each time.
             wait = self._wait_of_listing(record) * (0.5 + self._random.random())
             self._put_listing(record, now, wait)
             return None
         return record
 
-    def _is_put_off(self, record: PageRecord, due_at: float, now: float) -> bool:
-        """Return whether the policy now wants this page later.
+    def _requeue_if_put_off(self, record: PageRecord, due_at: float, now: float) -> bool:
+        """Queue a page again if the policy now wants it later. Return whether it does.
 
-        A page that is put off is back in the queue. One that the policy never wants may fill an idle
-        budget.
+        A page that the policy never wants may fill an idle budget.
         """
         # The policy counts from now, as after a fetch, and the page was fetched earlier.
         due = self._wanted_at(record, now) - max(now - record.fetched, 0.0)
@@ -320,10 +322,12 @@ class Revisits:
             return None
         return self.ahead.begin(record, now)
 
-    def _rests_until(self, record: PageRecord, now: float) -> float:
+    def _earliest_fetch(self, record: PageRecord, now: float) -> float:
         """Return the time before which a page is not fetched again, by the clock.
 
-        A promise for longer than any was given when the clock was wrong.
+        That is `floor` seconds after its last fetch, or until when its owner has promised that it is
+        fresh. A promise for longer than HOLDS_MOST was made when the clock was wrong, and does not
+        count.
         """
         fetched = max(record.fetched, self._recent.get(hash(record.url), 0.0))
         is_in_past = fetched <= now  # else the clock was set back
@@ -331,8 +335,11 @@ class Revisits:
         is_promise = now < record.holds <= now + HOLDS_MOST + 1
         return max(until, record.holds) if is_promise else until
 
-    def _free(self, now: float) -> None:
-        """Put records that have rested in front of the queue: their turns had come before."""
+    def _requeue_rested(self, now: float) -> None:
+        """Move records that were put aside, and may be fetched by now, to the front of the queue.
+
+        Their turns had come before. At most FREED at once.
+        """
         for _ in range(FREED if self._held.count else 0):
             at = self._held.first()
             if at is None or at > ticks(now):
@@ -345,10 +352,10 @@ class Revisits:
             # The entry as it is, with another time in front.
             self._buckets.push(stamp(place) + entry[TIME:])
 
-    def _misses(self, record: PageRecord, now: float) -> bool:
-        """Return whether the page's host has no time for it, so that its turn is spent.
+    def _requeue_if_host_full(self, record: PageRecord, now: float) -> bool:
+        """Queue a page again if its host has no time for it. Return whether that is so.
 
-        The next turn comes as after a fetch.
+        The turn is spent as by a fetch, with a token, and the next one comes as after a fetch.
 
         So of such a host's pages, too, those that the policy wants more often come more often. The
         next turn comes at random, so that it is not the same pages that miss theirs each time. A
@@ -443,6 +450,7 @@ class Revisits:
         return wait_of_listing(record, self._round(), least)
 
     def _put_listing(self, record: PageRecord, now: float, seconds: float) -> None:
+        """Queue a listing for its reading in so many seconds."""
         # Where pages are taken early, the queue may be ahead of the clock: counted from the clock,
         # the listing would come next.
         is_early = self._horizon(now) == LAST
@@ -452,8 +460,8 @@ class Revisits:
     def _push(self, at: float, mark: bytes, record: PageRecord) -> None:
         self._buckets.push(entry_of(ticks(at), mark, record))
 
-    def _may_read(self, now: float) -> bool:
-        """Return whether a listing may be read now, and if so take that from the budget of readings.
+    def _take_reading(self, now: float) -> bool:
+        """Take a reading of a listing out of their budget; return False if it has none left.
 
         Readings have a part of the budget, and what they leave is saved for READINGS_SAVED seconds.
         """
@@ -467,10 +475,10 @@ class Revisits:
 
     # -- what signals have had fetched
 
-    def _absorbs(self, record: PageRecord, now: float) -> bool:
-        """Return whether a record need not be fetched: its page was fetched ahead, or is now.
+    def _requeue_if_fetched_ahead(self, record: PageRecord, now: float) -> bool:
+        """Queue a record again if its page was fetched ahead, or is under way. Return whether it was.
 
-        If so, the record is back in the queue.
+        False, too, if what was found ahead does not spare the page its own fetch.
         """
         if not self.ahead.count:
             return False
@@ -482,7 +490,7 @@ class Revisits:
         # Before `take`, which forgets the signal: the page was announced once more since that fetch.
         is_announced = self.ahead.asks(record.url)
         found = self.ahead.take(record)
-        if found is None or not self._takes_over(record, found) or is_announced:
+        if found is None or not self._take_over(record, found) or is_announced:
             return False
         if record.listing:
             self.keep_listing(record, now)
@@ -491,8 +499,11 @@ class Revisits:
             self._queue_by_policy(record, now, now - found.fetched)
         return True
 
-    def _takes_over(self, record: PageRecord, found: PageRecord) -> bool:
-        """Put findings of a fetch ahead into the record; return False if it must be fetched."""
+    def _take_over(self, record: PageRecord, found: PageRecord) -> bool:
+        """Put findings of a fetch ahead into the record; return False if it must be fetched.
+
+        The policy learns from them as from a visit.
+        """
         # The page's own turn finds out whether it is back, and asks without a condition.
         if found.gone and not found.digest:
             record.gone = max(record.gone, found.gone)
@@ -523,12 +534,12 @@ class Revisits:
     # -- the checkpoint
 
     def prepare(self) -> Iterator[None]:
-        """Writes most of the buckets ahead."""
+        """Write most of the buckets ahead of the checkpoint, in steps."""
         yield from self._buckets.prepare()
         yield from self._held.prepare()
 
     def save(self) -> None:
-        """Writes the rest."""
+        """Write what has changed since `prepare`, the policy's state and the lead."""
         self._buckets.save()
         self._held.save()
         self._db.set(POLICY, self._policy.state())

@@ -193,6 +193,7 @@ class Signals:
         if not entries:
             return self._weighed([listing])
         urls = [url for url, modified in entries if modified is None]
+        # Before `read`, after which the listing has all of them.
         listed = self._listed.holds(self._fingerprints([listing])[0], self._fingerprints(urls))
         known = [url for url, is_listed in zip(urls, listed, strict=True) if is_listed]
         self.counters["signals"] += len(known)
@@ -202,13 +203,20 @@ class Signals:
         return news
 
     def told(self, listing: str, count: int) -> None:
-        """Count so many signals of this listing as news, unless its host is known to be wrong."""
+        """Count so many signals of this listing as news, unless its host is known to be wrong.
+
+        Only while the fetch of its reading has not ended.
+        """
         announcer = self._announcer(host_of(listing))
-        if listing in self._news_of_readings and (announcer.is_believed or not announcer.is_judged):
+        is_known_to_be_wrong = announcer.is_judged and not announcer.is_believed
+        if listing in self._news_of_readings and not is_known_to_be_wrong:
             self._news_of_readings[listing] += count
 
     def brought(self, url: str) -> Brought | None:
-        """Return the news of the fetch of a listing that ends here, or None for any other page."""
+        """Return the news of the fetch of a listing that ends here, or None for any other page.
+
+        They are forgotten with that.
+        """
         news = self._news_of_readings.pop(url, 0)
         announcer = self._announcers.get(host_of(url))
         if announcer is None or self._fingerprints([url])[0] not in announcer.listings:
