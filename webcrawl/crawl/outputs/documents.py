@@ -104,6 +104,7 @@ class Documents(Output):
             about = NO_DOCUMENT
             if page.change is not Change.GONE:
                 about = await self._document(page)
+            # A page that was a document before and is none by now has an empty row.
             has_no_row = page.change is Change.NEW and about is NO_DOCUMENT
             if not has_no_row:
                 when_finished(partial(self._write, page, about))
@@ -117,7 +118,7 @@ class Documents(Output):
         """
         body = page.legible
         encoding = "UTF-8"
-        office = page.content_type if page.content_type in OFFICE else ""
+        office = page.content_type if page.content_type in OFFICE else ""  # the type of such a file
         if office:
             body = page.body  # it cannot be read in part
         elif page.content_type == PDF:
@@ -126,7 +127,7 @@ class Documents(Output):
                 return NO_DOCUMENT
         else:
             encoding = page.find_encoding()
-        head = {
+        head = {  # what the process has to know beside the body
             "url": page.url,
             "encoding": encoding,
             "is_markup": not office and bool(markup(page.header("content-type"), body)),
@@ -136,7 +137,8 @@ class Documents(Output):
             "chunk_size": self._chunk_size,
             "office": office,
         }
-        reader = min(self._readers, key=lambda one: one.waiting)
+        reader = min(self._readers, key=lambda each: each.waiting)
+        # Of a page that is finished already no one asks how many processes read it.
         trip = page_under_way() or Trip()
         reader.waiting += 1
         trip.readers += 1

@@ -173,20 +173,25 @@ class Unused:
         self._next = now + EVERY
         pages = self._pages()
         split = self._split
+        # Revisits per second if each page is fetched again as soon as it may be.
         most = pages / (self._floor() if split.early else split.age)
         is_too_much = split.is_fixed and pages > 0 and split.rate() > most
         if not is_too_much:
             return
         self._next = now + HOUR
-        turn = f"before it is as old as REVISIT_AGE, {split.age:g} s, unless a change is announced"
-        why = f"within {self._floor():g} s" if split.early else turn
+        if split.early:
+            limit = f"within {self._floor():g} s"
+        else:
+            limit = (
+                f"before it is as old as REVISIT_AGE, {split.age:g} s, unless a change is announced"
+            )
         logger.warning(
             "REVISIT_RATE allows %g revisits per second, but only %g can be used: there are %s, "
             "and none is fetched again %s",
             split.rate(),
             round(most, 4),
             count(pages, "page"),
-            why,
+            limit,
         )
 
 
