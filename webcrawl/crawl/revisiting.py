@@ -54,7 +54,15 @@ FORGOTTEN_AFTER_VISITS, FORGOTTEN_AFTER_SECONDS = 5, 7 * 86_400.0
 
 
 class Revisiting(Part, Feature):
-    """One per crawl in which pages are fetched again, or were in a former run."""
+    """Puts pages that are due into the frontier, and books what their fetches find.
+
+    One per crawl in which pages are fetched again, or were in a former run.
+
+    A *record* (PageRecord) is what earlier fetches found of a page. A *signal* is the word of a
+    sitemap, feed or hub that a page has changed: such a page is fetched *ahead* of its turn, by a
+    link with a stand-in record. Its own record stays queued, and takes over in its turn what that
+    fetch found, which waits in `revisits.ahead` until then.
+    """
 
     def __init__(
         self,
@@ -73,9 +81,10 @@ class Revisiting(Part, Feature):
         on: bool,
         new: bool,
     ) -> None:
-        """`policy`: its path, and itself. `excluded`: whether a rule refuses a URL by now.
+        """Go on from the last checkpoint.
 
-        `signals` are told what came of them, and of pages without.
+        `policy`: its dotted path, and itself. `excluded`: whether a rule refuses a URL by now.
+        `signals` learns which pages had changed, whether a signal or their turn had them fetched.
 
         Not `on`: no page becomes due, but what is in the frontier comes back. `new`: nothing was
         fetched by now.
@@ -93,16 +102,19 @@ class Revisiting(Part, Feature):
         self.counts = counts
         data = db.get(REVISITING)
         saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}
-        self._due = DueByHost(saved.get("out", 0), saved.get("hosts"))  # and not finished
+        # pages that were put into the frontier and have not ended, by host
+        self._due = DueByHost(saved.get("out", 0), saved.get("hosts"))
+        # The first fetch of every page was noted: not if pages were fetched before they had records
         self._notes_first: bool = saved.get("first", data is None and new)
+        # the hosts whose 304 is not believed
         self._honesty = Honesty(random, saved.get("honesty", b""))
-        # by URL, of pages in the frontier: most need not be read from their links
+        # by URL, of pages in the frontier: a cache, so that most need not be read from their links
         self._records_of_due: dict[str, PageRecord] = {}
-        # of these, asked for without a condition although there are validators
+        # URLs under way that were asked for without a condition although there are validators
         self._asked_unconditionally: set[str] = set()
-        # of these, whose record has gone to where they were redirected
+        # URLs under way whose record has gone to where they were redirected
         self._moved_urls: set[str] = set()
-        self._next_feed_at = 0.0
+        self._next_feed_at = 0.0  # by the crawl's clock
         self._unused = Unused(split, self.__len__, lambda: revisits.floor)
         revisits.foreign = self._is_foreign
         revisits.is_full = self._due.is_full
@@ -139,6 +151,7 @@ class Revisiting(Part, Feature):
         self._next_feed_at = now + STEP
         if self._on:
             self._unused.look(now)
+        # Pages that went to other drones with their hosts never end here, and would stay counted.
         self._due.at_most(len(self._frontier))
         # What waits in the frontier comes in no better order any more, so it is bounded: the policy
         # keeps the order of the rest.
@@ -147,11 +160,13 @@ class Revisiting(Part, Feature):
             records = self.revisits.take(now, room)
             if records:
                 self._put_into_frontier(records)
+        # Also those of earlier calls, for which their hosts had no place.
         self._frontier.revisits.bring(now)
 
     def _put_into_frontier(self, records: Sequence[PageRecord]) -> None:
         """Put these pages into the frontier; those of other drones' hosts are no longer counted."""
         self._due.add(record.url for record in records)
+        # A stand-in is read from its link: by URL the cache has a page's own record.
         self._remember([record for record in records if record.signal is None])
         self._add_to_frontier(records)
         for record in records:
@@ -170,9 +185,11 @@ class Revisiting(Part, Feature):
         if not self._on:
             return None
         ready = self.revisits.next_take(now) if self._due.room > 0 else None
-        if ready is not None:
-            ready = max(ready, self._next_feed_at)
-            self.split.rests_until(now, ready)
+        if ready is None:
+            return None
+        ready = max(ready, self._next_feed_at)
+        # Until then perhaps nothing calls `on_idle`: the budget counts the crawl as idle meanwhile.
+        self.split.rests_until(now, ready)
         return ready
 
     def receive(self, links: Sequence[Link]) -> None:
@@ -181,18 +198,20 @@ class Revisiting(Part, Feature):
         for link in links:
             record = record_of(link)
             if is_ahead(link):
-                # it may have been ours before its host has come
+                # This drone may have a signal of this page as well, from before its host has come:
+                # with that one `tell` would do nothing.
                 self.revisits.ahead.give_up(link.url)
                 self.tell(link.url, now, link.via, link.path)
             elif record is not None:
                 self.revisits.adopt(record, now)
 
     def _is_foreign(self, host: str) -> bool:
+        """Return whether another drone of the hive fetches this host by now."""
         gate = self._frontier.moves.gate
         return gate is not None and gate.foreign(host)
 
     def drain(self) -> bool:
-        """Put the next records into the frontier, due or not, from where they go to others.
+        """Put the next SLICE records into the frontier, due or not: from there they go to others.
 
         Return False if there are no more.
         """
@@ -203,35 +222,38 @@ class Revisiting(Part, Feature):
         return bool(records)
 
     def next_headers(self, link: Link) -> list[tuple[bytes, bytes]]:
-        """Return the headers that make the request for this page conditional.
+        """Return the headers that make the request for this page conditional; none if it has none.
 
-        Call it when the page is handed out.
+        Call it when the page is handed out: `on_ended` or `on_put_back` forgets what is noted here.
         """
         record = self._record(link) if link.history and link.is_revisit else None
         # What is gone is asked for without a condition: those who heard that it is gone need all of
         # it when it is back, even if it is as before.
         if record is None or record.gone:
             return []
-        found = Validators(record.etag, record.modified).headers
-        if found and self._honesty.asks_plainly(link.url, record, self._clock()):
+        conditions = Validators(record.etag, record.modified).headers
+        # Now and then without them, to find hosts that answer 304 although the page has changed.
+        if conditions and self._honesty.asks_plainly(link.url, record, self._clock()):
             self._asked_unconditionally.add(link.url)
             return []
-        return found
+        return conditions
 
     # -- back
 
     def judge(
         self, link: Link, exchange: Exchange, digest: int, text: Callable[[], int | None]
     ) -> PageJudgement | None:
-        """Judges an answer beside the fetch before; None for what is no page's."""
-        if link.request:
+        """Return how a page has changed since its last fetch; None if its answer does not tell.
+
+        `digest`: of the body. `text` computes the fingerprint of the visible text; it is slow, and
+        is called only if the bytes have changed.
+        """
+        if link.request:  # of the spider's own: such requests have no record
             return None
         judgement = judged(self._record(link), exchange, digest, text)
-        return (
-            replace(judgement, announced=True)
-            if judgement is not None and is_ahead(link)
-            else judgement
-        )
+        if judgement is not None and is_ahead(link):
+            return replace(judgement, announced=True)
+        return judgement
 
     def is_seen(self, link: Link) -> bool:
         """Return whether the page was fetched before, though its record is not at hand."""
@@ -267,16 +289,17 @@ class Revisiting(Part, Feature):
     def history_of(self, link: Link) -> str | None:
         """Return the history for the address to which a page has moved; None if it was not due.
 
-        What is known of a page is handed on once: such links are no new pages to the budgets of
-        hosts and domains, and a page that names another target each time would bring as many of
-        them as it likes.
+        What is known of a page is handed on once; afterwards the history is empty. Links with a
+        history are no new pages to the budgets of hosts and domains, and a page that names another
+        target each time would bring as many of them as it likes.
         """
         record = self._record(link)
         if record is None or is_ahead(link):
             return None
         if record.handed:
             return ""
-        fresh = PageRecord(
+        # How often the page changes, and nothing of its body: the new address was never fetched.
+        handed_on = PageRecord(
             "",
             shape=record.shape,
             span=record.span,
@@ -284,20 +307,25 @@ class Revisiting(Part, Feature):
             visits=record.visits,
             changes=record.changes,
         )
-        return link_of(fresh).history
+        return link_of(handed_on).history
 
     def _remember(self, records: Sequence[PageRecord]) -> None:
+        # A cache: what is cleared is read from the links.
         if len(self._records_of_due) > REMEMBERED:
             self._records_of_due.clear()
         self._records_of_due.update((record.url, record) for record in records)
 
     def _record(self, link: Link) -> PageRecord | None:
-        """Return the record of a page, or None; a link ahead of its turn brings its own."""
+        """Return the record of a page, or None if nothing is known of earlier fetches.
+
+        Of a page ahead of its turn, the stand-in that its link brings.
+        """
         if is_ahead(link):
             return record_of(link)
         if link.history:
             return self._records_of_due.get(link.url) or record_of(link)
-        # a feed names pages of other hosts, too
+        # A page before its first turn, which a signal may have had fetched: feeds name pages of
+        # other hosts, too.
         return self.revisits.ahead.known(link.url) if self._on else None
 
     def on_put_back(self, link: Link) -> None:
@@ -308,7 +336,7 @@ class Revisiting(Part, Feature):
         """Book the end of a URL, fetched or not, in the same turn as the crawl log does."""
         if link.request or link.is_prerequisite:
             return
-        asked = outcome.ended > 0.0
+        asked = outcome.ended > 0.0  # 0: no host was asked
         now = self._clock.at(outcome.ended) if asked else self._clock()
         if link.history:
             self._book_revisit(link, outcome, exchange, now, asked=asked)
@@ -317,15 +345,17 @@ class Revisiting(Part, Feature):
             self._book_first_turn(link, exchange, now)
 
     def _book_first_turn(self, link: Link, exchange: Exchange | None, now: float) -> None:
-        """Begin the record of a page that had its first turn.
+        """Begin the record of a page that had its first turn, and queue it for the next.
 
-        A signal may have had it fetched before.
+        A signal may have had it fetched before: then the record goes on from what was found. A page
+        that gave nothing gets no record.
         """
         judgement = exchange.state.revisit if exchange is not None else None
         ahead = self.revisits.ahead
         may_be_announced = self._may_be_announced(link.url)
         if exchange is None or judgement is None or not self._on:
             if may_be_announced:
+                # It gets a record if a signal ever says that the page is there.
                 ahead.lack(link.url, link.path, now)
             return
         known = None if judgement.change is Change.NEW else ahead.known(link.url)
@@ -341,6 +371,7 @@ class Revisiting(Part, Feature):
             self._learn_and_queue(record, link, exchange, judgement, now)
 
     def _may_be_announced(self, url: str) -> bool:
+        """Return whether a signal may name this page: a listing of its host was read."""
         return self._on and self.signals is not None and self.signals.has_listing(host_of(url))
 
     def _book_revisit(
@@ -352,7 +383,7 @@ class Revisiting(Part, Feature):
         moved, not asked, missing, fetched.
         """
         record = self._record(link)
-        if record is None:
+        if record is None:  # a history that cannot be read
             return
         without_condition = link.url in self._asked_unconditionally
         self._asked_unconditionally.discard(link.url)
@@ -371,6 +402,7 @@ class Revisiting(Part, Feature):
         elif judgement is None or exchange is None or judgement.change is Change.GONE:
             self._keep_missing(record, outcome, now)
         else:
+            # Before the record takes the new validators, with which these are compared.
             if _tests_validators(record, judgement):
                 etag = exchange.header(b"etag") or b""
                 self._honesty.heard(
@@ -398,28 +430,32 @@ class Revisiting(Part, Feature):
         return outcome.status == Status.OUT_OF_SCOPE
 
     def _count_back(self, record: PageRecord, now: float) -> None:
-        """Count one page less under way.
+        """Count one page less under way, unless it was never due.
 
-        The history that a page which moved has handed on is not counted: it was never due.
+        The target of a page that has moved was not: its record was handed on, and has no fetch yet.
         """
-        given = self._records_of_due.pop(record.url, None)
-        if record.fetched or given is not None:
+        record_put = self._records_of_due.pop(record.url, None)
+        was_due = bool(record.fetched) or record_put is not None
+        if was_due:
             self._due.drop(record.url)
-        record.fetched = record.fetched or now  # it is tried again soon if it is not there yet
+        # Waits grow with the time since the last fetch: without one, that would be since 1970.
+        record.fetched = record.fetched or now
 
     def _keep_missing(self, record: PageRecord, outcome: Outcome, now: float) -> None:
         """Keep the record of a page that could not be fetched this time, or is not there."""
         if outcome.status in GONE:
             self._keep_gone(record, now)
             return
-        # which RFC 9110 13.1.2 keeps for other methods than GET
+        # RFC 9110 13.1.2 keeps 412 for other methods than GET, which has 304: such a server is asked
+        # without a condition next time.
         if outcome.status == PRECONDITION_FAILED:
             record.etag = record.modified = b""
         self._retry_later(record, now, SHORTEST_RETRY_WAIT)
 
     def _keep_moved(self, record: PageRecord, now: float) -> None:
+        """Keep the record of a page that was redirected for good, as of one that is gone."""
         self._moved_urls.discard(record.url)
-        if not record.gone:
+        if not record.gone:  # a page that moved before is counted already
             self.counts.moved(record.url)
         record.handed = True
         self._keep_gone(record, now)
@@ -441,7 +477,7 @@ class Revisiting(Part, Feature):
                 self.revisits.ahead.lack(record.url, record.path, now)
             return
         if may_be_announced:
-            # a signal before its next turn is to know of that
+            # If a signal has the page fetched before its next turn, its return counts as a change.
             self.revisits.note(record.url, now)
             self.revisits.ahead.gone(record, now)
         self._retry_later(record, now, SHORTEST_RETRY_WAIT)
@@ -454,7 +490,11 @@ class Revisiting(Part, Feature):
         judgement: PageJudgement | None,
         now: float,
     ) -> None:
-        """Note a fetch ahead of a page's turn: its own record takes that over in its turn."""
+        """Note what a fetch at a signal has found, until the page's own record takes that over.
+
+        `record` is the stand-in of the link, with what the last such fetch found. `signals` learns
+        whether the word of the listing was true.
+        """
         if exchange is None or judgement is None or judgement.change is Change.GONE:
             was_there = judgement is not None and not record.gone
             self._judge_absence(record, exchange, was_there=was_there)
@@ -465,7 +505,8 @@ class Revisiting(Part, Feature):
                 self.revisits.ahead.give_up(link.url)
             return
         self.revisits.note(link.url, now)
-        if self.revisits.ahead.fill(link.url):
+        had_no_record = self.revisits.ahead.fill(link.url)
+        if had_no_record:
             self._learn_and_queue(PageRecord(link.url, link.path), link, exchange, judgement, now)
             if self.signals is not None:
                 self.signals.followed(link.url, changed=True)
@@ -484,7 +525,7 @@ class Revisiting(Part, Feature):
         """Note that the page is gone, so that its return is told to those who hear of this."""
         self.revisits.note(record.url, now)
         record.gone += 1
-        record.visits = record.visits or 1
+        record.visits = record.visits or 1  # 0 visits and gone: a page that has no record (`lacks`)
         record.fetched = record.fetched or now
         self.revisits.ahead.found(record)
 
@@ -516,8 +557,10 @@ class Revisiting(Part, Feature):
         # The first fetch of a page says nothing of changes: there is nothing to compare it with.
         is_known = record.digest != 0 and judgement.change is not Change.NEW
         changed = record.digest != 0 and _is_changed(judgement)
-        brought = self.signals.brought(link.url) if self.signals is not None else None
-        listing = brought if self._policy.early else None  # else it is a page like others
+        # None unless the page is a listing: a sitemap or feed
+        news = self.signals.brought(link.url) if self.signals is not None else None
+        # Under a policy that takes no page early, listings have turns like other pages.
+        listing = news if self._policy.early else None
         seconds = max(now - record.fetched, 0.0)
         if is_known and listing is not None:
             learn_reading(record, seconds, listing.news, changed=changed)
@@ -525,12 +568,14 @@ class Revisiting(Part, Feature):
             self._policy.observe(record, seconds, changed)
         if self.signals is not None and changed:
             self.signals.changed(link.url, now)
-        interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
+        # `_update` sets `record.fetched`; 0.0: there was no fetch before
+        interval = seconds if record.fetched else 0.0
         self._update(record, exchange, judgement, now)
         record.gone = 0
         record.weight = self._importance(link)
-        if listing is not None:  # the freshness of copies is that of pages
-            self.counts.left(link.url)
+        if listing is not None:
+            self.counts.left(link.url)  # freshness is estimated of pages alone
+            # A reading per hour and host at most, however many listings the host has.
             self.revisits.keep_listing(record, now, HOUR * listing.listings)
             return
         self.counts.kept(record, interval)
@@ -542,6 +587,7 @@ class Revisiting(Part, Feature):
         """Set the record's digest, dates, validators and archived copy by this answer."""
         shown = self._clock.wall(now)  # by servers' clocks, with which their dates are compared
         sent = validators(exchange.headers, shown, longest=LONGEST_ETAG)
+        # Only a 304 comes here otherwise: it has no body, and need not repeat the validators.
         if exchange.status == 200:
             record.digest = judgement.digest
             if exchange.state.is_original:
@@ -559,9 +605,10 @@ class Revisiting(Part, Feature):
             sent = sent.completed(Validators(record.etag, record.modified))
         record.etag, record.modified = sent
         record.said = exchange.state.said
-        seconds = min(fresh_for(exchange.headers, shown), HOLDS_MOST)
-        record.holds = ceil(now + seconds) if seconds > 0 else 0
-        # the next answer is to come whole, and to be new if it may be kept
+        # The page is not fetched before its owner's max-age or Expires is over.
+        fresh_seconds = min(fresh_for(exchange.headers, shown), HOLDS_MOST)
+        record.holds = ceil(now + fresh_seconds) if fresh_seconds > 0 else 0
+        # Its owner forbids keeping it: the next answer is to come whole, and to count as new.
         if exchange.state.withheld is not None:
             record.etag = record.modified = b""
             record.digest = 0
