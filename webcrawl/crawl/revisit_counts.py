@@ -40,9 +40,10 @@ ENDS = {  # by what a fetch found; a new page is no revisit
 
 
 class RevisitCounts(Part):
-    """`counters` are the crawl's, which the checkpoint keeps.
+    """Counts what revisits found, and estimates from a sample how fresh the copies of pages are.
 
-    `now` gives what is true at a moment, and not counted.
+    `counters` are the crawl's, which the checkpoint keeps. `now` gives the figures that are true at
+    a moment and counted nowhere, such as the number of records.
     """
 
     def __init__(
@@ -54,10 +55,11 @@ class RevisitCounts(Part):
         self._counters = counters
         self._clock = clock
         self.now: Callable[[], RevisitFigures] = RevisitFigures
-        self._estimated = RevisitFigures()
-        self._until = float("-inf")
-        # two at most: when so many were taken
-        self._marks = [(clock(), counters[f"{PREFIX}taken"])]
+        self._estimated = RevisitFigures()  # the last estimate, which is good
+        self._estimated_until = float("-inf")  # this time by the crawl's clock
+        # One or two readings of the counter of revisits, the older one first, from which `_rate`
+        # measures: the time by the crawl's clock, and the revisits by then.
+        self._readings = [(clock(), counters[f"{PREFIX}taken"])]
         saved = db.get(SAMPLED)
         if saved is not None:
             sample.restore(saved)
@@ -95,35 +97,45 @@ class RevisitCounts(Part):
             page.fetched = record.fetched
 
     def hear(self, _link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
-        """Count what a fetch of a page again has found."""
-        judged: PageJudgement | None = exchange.state.revisit if exchange is not None else None
-        if judged is None or judged.change is Change.NEW:
+        """Count what a revisit has found, also one ahead of its page's turn."""
+        judgement: PageJudgement | None = exchange.state.revisit if exchange is not None else None
+        if judgement is None or judgement.change is Change.NEW:
             return
-        # of those fetched ahead of their turns, too
-        self._counters[PREFIX + ENDS[judged.change, judged.by]] += 1
+        self._counters[PREFIX + ENDS[judgement.change, judgement.by]] += 1
 
     # -- asked
 
     def figures(self, *, anew: bool = False) -> RevisitFigures:
-        """Counts as they are; estimates may be some seconds old unless they are wanted `anew`."""
+        """Return all figures: counts as they are, estimates up to LASTS seconds old.
+
+        `anew`: the estimates, too, are of this moment.
+        """
         counted: dict[str, Any] = {name: self._counters[PREFIX + name] for name in COUNTED}
-        counted |= {name: self._counters[theirs] for name, theirs in SIGNALS.items()}
+        counted |= {name: self._counters[counter] for name, counter in SIGNALS.items()}
         now = self._clock()
-        found = replace(self.now(), used=self._rate(now, counted["taken"]), **counted)
-        fresh = now < self._until <= now + LASTS  # the last: the clock was set back
-        if anew or not fresh or not self._estimated.sampled:
-            estimate(found, self._sample, now)
-            self._estimated = found
-            self._until = now + LASTS
-            return found
-        return replace(found, **{name: getattr(self._estimated, name) for name in ESTIMATED})
+        figures = replace(self.now(), used=self._rate(now, counted["taken"]), **counted)
+        # Were it later than LASTS from now, the clock would have been set back since.
+        is_fresh = now < self._estimated_until <= now + LASTS
+        if anew or not is_fresh or not self._estimated.sampled:
+            estimate(figures, self._sample, now)
+            self._estimated = figures
+            self._estimated_until = now + LASTS
+            return figures
+        return replace(figures, **{name: getattr(self._estimated, name) for name in ESTIMATED})
 
     def _rate(self, now: float, taken: int) -> float:
-        """Return the rate of the last five to ten minutes, as far as this run has lasted."""
-        if now - self._marks[-1][0] > RATE_SPAN / 2:
-            self._marks = [self._marks[-1], (now, taken)]
-        at, before = self._marks[0]
-        return max(taken - before, 0) / (now - at) if now > at else 0.0
+        """Return the revisits per second of the last five to ten minutes, or of a shorter run.
+
+        `taken`: revisits by now. A new reading is noted every five minutes, and measured from once
+        the next one is there: so the time that is measured is never only a moment.
+        """
+        last_reading = self._readings[-1]
+        if now - last_reading[0] > RATE_SPAN / 2:
+            self._readings = [last_reading, (now, taken)]
+        since, taken_before = self._readings[0]
+        if now <= since:  # the run has just begun, or the clock was set back
+            return 0.0
+        return max(taken - taken_before, 0) / (now - since)
 
     def stats(self) -> dict[str, int | float]:
         """Return all but the histograms, by the names that stats.json has."""
@@ -139,27 +151,33 @@ class RevisitCounts(Part):
 
 
 def estimate(figures: RevisitFigures, sample: Sample, now: float) -> None:
-    """Set the figures that are estimated from a sample; `let_go`: its share of all records."""
+    """Set the figures of all pages that can only be estimated, from a sample of the pages.
+
+    Freshness and age are averages by the weight of pages, which is their importance. `let_go` is
+    the number of pages that are as good as out of date: their share of the sample, of all records.
+    """
     figures.clear_estimates()
     pages = [*sample]
     if not pages:
         return
     sample.prior.learn(pages)
-    weights = fresh_weight = aged = 0.0
+    weights = fresh_weight = weighted_age = 0.0
     stale = 0
     for page in pages:
+        # shape and span of the page's rate of change: their ratio is the seconds per change
         rate = sample.prior.given(page)
         since = max(now - page.fetched, 0.0)  # the machine's clock may have been set back
         fresh = freshness(rate, since)
         stale += fresh < STALE
         weights += page.weight
         fresh_weight += page.weight * fresh
-        aged += page.weight * (since - fresh_time(rate, since))
+        # the age of a copy: for how long it has been out of date
+        weighted_age += page.weight * (since - fresh_time(rate, since))
         figures.rates[bin_of(rate[1] / rate[0])] += 1
         if page.interval > 0.0:
             figures.intervals[bin_of(page.interval)] += 1
     if weights > 0.0:
         figures.freshness = fresh_weight / weights
-        figures.age = aged / weights
+        figures.age = weighted_age / weights
     figures.let_go = round(figures.records * stale / len(pages))
     figures.sampled = len(pages)

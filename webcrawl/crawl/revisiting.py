@@ -446,8 +446,8 @@ class Revisiting(Part, Feature):
         if outcome.status in GONE:
             self._keep_gone(record, now)
             return
-        # RFC 9110 13.1.2 keeps 412 for other methods than GET, which has 304: such a server is asked
-        # without a condition next time.
+        # RFC 9110 13.1.2 keeps 412 for other methods than GET, which has 304. Next time this server
+        # is asked without a condition.
         if outcome.status == PRECONDITION_FAILED:
             record.etag = record.modified = b""
         self._retry_later(record, now, SHORTEST_RETRY_WAIT)

@@ -32,6 +32,7 @@ NO_HOST_DUE_WAIT = 1.0  # seconds until the next look if no host is due
 # order
 FORGIVEN_BEFORE = 1.0
 REMINDER_INTERVAL = 3600.0  # seconds between two lines about an outage that lasts
+# failures of a robots.txt for which an outage of our own network may be to blame
 MAY_BE_OURS = frozenset(
     (
         Status.DNS_FAILED,
@@ -45,7 +46,13 @@ ROBOTS_FAILURES_KEPT = 4096  # failures of robots.txt that can be forgiven
 
 
 class Uplink:
-    """Hears how downloads end, says when to probe, and takes back an outage's charges."""
+    """Hears how downloads end, says when to probe, and takes back what an outage made fail.
+
+    In an outage of our own network fetching is paused. Only *probes* go out: links of a few hosts
+    per round, with pauses between the rounds that grow. Failures since the outage began are
+    *forgiven*: hosts and robots.txt get back the records that they had before, and the URLs come
+    again (they are *put back*).
+    """
 
     def __init__(
         self,
@@ -63,19 +70,19 @@ class Uplink:
         self._counters = counters
         self.on_return: Callable[[], None] | None = None  # called when an outage is over
         self._can_resolve = True  # whether names can be resolved
-        # robots.txt that failed, and what was known
+        # Of each robots.txt that failed: when, its origin, and its row before the failure.
         self._robots_failures: deque[tuple[float, str, Row]] = deque(maxlen=ROBOTS_FAILURES_KEPT)
-        # of the outage: the last answer before it, and when it was noticed and told
-        self._last_answer_at = 0.0
+        # All times are by the crawl's clock, in seconds.
+        self._last_answer_at = 0.0  # before the outage; when it was noticed if there was none
         self._noticed_at = 0.0
-        self._reported_at = 0.0
-        self._over_at = -inf
-        self._put_back = 0
+        self._reported_at = 0.0  # when the log last had a line about the outage
+        self._over_at = -inf  # when the last outage ended
+        self._put_back = 0  # requests that the outage made fail, and that are repeated
         self._hosts_in_round = HOSTS_PER_ROUND
-        self._hosts_left = HOSTS_PER_ROUND
-        self._pause = SHORTEST_PAUSE
+        self._hosts_left = HOSTS_PER_ROUND  # to be probed in this round
+        self._pause = SHORTEST_PAUSE  # seconds after this round
         self.next_probe = 0.0
-        self._next_awaited_at = 0.0
+        self._next_awaited_at = 0.0  # when the next download that a page awaits may go out
 
     @property
     def out(self) -> bool:
@@ -105,6 +112,7 @@ class Uplink:
         if detector.answered(host_of(url), now):
             self._end_outage(now)
         elif detector.out:
+            # The network may be back, but one answer is not enough: the next round begins at once.
             self._pause = SHORTEST_PAUSE
             self._hosts_left = self._hosts_in_round
             self.next_probe = now
@@ -113,8 +121,10 @@ class Uplink:
     def failed(self, url: str, error: FetchError, begun: float, ended: float) -> float | None:
         """Note that a download has failed.
 
-        Return None, or the seconds until it may be repeated if our own network is to blame.
+        Return None if its host may be charged for that, or the seconds until it may be repeated if
+        our own network is to blame. `begun` and `ended` are by time.monotonic.
         """
+        # LIFE: something has come back from the host. NOTHING: it never came to asking.
         if error.sign is Sign.LIFE:
             self.answered(url, ended)
         if error.sign in (Sign.LIFE, Sign.NOTHING):
@@ -122,30 +132,32 @@ class Uplink:
         start = self._clock.at(begun)
         now = self._clock.at(ended)
         host = host_of(url)
+        # It began before the last outage was over: the detector need not hear of it.
         began_in_outage = start < self._over_at and not self._detector.out
         if began_in_outage:
-            self._count(1)
+            self._count_repeated(1)
             return SHORTEST_PAUSE
-        failures, asked, address = self._frontier.look.record(host)
+        failures_in_a_row, was_asked, address = self._frontier.look.record(host)
         # A name that does not exist is evidence only if it is known to have led to its host: lists
         # of seeds are full of names that nobody has, and a crawl of nothing else must end.
-        known = bool(address) if error.sign is Sign.NO_NAME else asked
-        past = _past(failures, known=known)
+        is_known = bool(address) if error.sign is Sign.NO_NAME else was_asked
+        past = _past(failures_in_a_row, is_known=is_known)
         failure = FailedDownload(host, error.address or address, error.sign, past)
         if self._detector.failed(failure, start, now):
             self._begin_outage(now)
         if not self._detector.out:
             return None
-        self._count(1)
+        self._count_repeated(1)
         return LONGEST_PAUSE
 
     def excuse(self, outcome: Outcome) -> None:
         """Excuse a failure heard right before the outage was known, and about to be booked."""
+        # Doubtful: our own network may be to blame, which was not known when the download failed.
         if outcome.doubtful and self._detector.out:
             outcome.status = Status.UNTRIED
             outcome.wait = LONGEST_PAUSE
             outcome.doubtful = False
-            self._count(1)
+            self._count_repeated(1)
 
     def robots_fails(self, origin: str, status: int, now: float) -> bool:
         """Note a robots.txt about to be booked as unreachable; return False if it must not be."""
@@ -155,7 +167,8 @@ class Uplink:
         self._robots_failures.append((now, origin, self._robots.row(origin)))
         return True
 
-    def _count(self, requests: int) -> None:
+    def _count_repeated(self, requests: int) -> None:
+        """Count requests that are repeated because of an outage, of this one and of the crawl."""
         self._put_back += requests
         self._counters["outage/put_back"] += requests
 
@@ -195,7 +208,8 @@ class Uplink:
     def _schedule_probe(self, now: float, *, found: bool) -> None:
         """Set when to try the next host in an outage; `found`: there was one to try.
 
-        After a round of tries there is a pause, longer each time.
+        Within a round the next host is tried at once. After a round there is a pause, longer each
+        time.
         """
         self._hosts_left -= found
         is_round_empty = not found and self._hosts_left == self._hosts_in_round
@@ -210,14 +224,17 @@ class Uplink:
     # -- its begin and end
 
     def _begin_outage(self, now: float) -> None:
-        """Begin an outage: what failed since it began is forgiven, counted and said."""
+        """Begin an outage: forgive what has failed since the last answer, and log that.
+
+        The first probe goes out after SHORTEST_PAUSE.
+        """
         detector = self._detector
         forgiven = self._forgive(detector.since - FORGIVEN_BEFORE)
         self._last_answer_at = detector.since or now
         self._noticed_at = now
         self._reported_at = now
-        self._put_back = 0
-        self._count(forgiven)
+        self._put_back = 0  # of this outage alone: before `_count_repeated`, which adds to it
+        self._count_repeated(forgiven)
         self._hosts_in_round = HOSTS_PER_ROUND if detector.answered_at else HOSTS_PER_FIRST_ROUND
         self._hosts_left = self._hosts_in_round
         self._pause = SHORTEST_PAUSE
@@ -236,7 +253,10 @@ class Uplink:
         )
 
     def _forgive(self, since: float) -> int:
-        """Take back the failures since then, of robots.txt too; return how many of other URLs."""
+        """Take back the failures since then, of robots.txt too; return how many of other URLs.
+
+        `since`: by the crawl's clock.
+        """
         # The last one first: of an origin that failed several times the earliest row stays.
         while self._robots_failures and self._robots_failures[-1][0] >= since:
             _, origin, row = self._robots_failures.pop()
@@ -250,7 +270,7 @@ class Uplink:
         """
         self._can_resolve = False
         self._counters["outage/names"] += 1
-        self._count(self._forgive(self._clock.at(since)))
+        self._count_repeated(self._forgive(self._clock.at(since)))
 
     def names_found(self) -> None:
         """Note that a name server answers again."""
@@ -271,18 +291,17 @@ class Uplink:
         self._counters["outage/seconds"] += round(now - self._noticed_at)
         # Hosts have waited meanwhile: that is no reason to cut downloads for them.
         self._frontier.demand.paused_until(now)
-        again = count(self._put_back, "request")
         logger.info(
             "the network is back after %.0f seconds; %s will be repeated",
             now - self._last_answer_at,
-            again,
+            count(self._put_back, "request"),
         )
         if self.on_return is not None:
             self.on_return()
 
 
-def _past(failures: int, *, known: bool) -> HostPast:
-    """Return the past of a host with so many failures in a row. `known`: it was asked before."""
-    if failures:
+def _past(failures_in_a_row: int, *, is_known: bool) -> HostPast:
+    """Return what the host's record says of it; only a known host that fails is full evidence."""
+    if failures_in_a_row:
         return HostPast.FAILING
-    return HostPast.KNOWN if known else HostPast.NEW
+    return HostPast.KNOWN if is_known else HostPast.NEW

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from webcrawl.crawl.copies import ReadCopies
     from webcrawl.crawl.sitemaps import Sitemaps
 
-WITHHELD = b"withheld"  # before what is kept of a body that is not
+WITHHELD = b"withheld"  # hashed with the digest of a withheld body, which is kept in its place
 PAYMENT_REQUIRED = 402
 PRICE = 40  # bytes of a price that are noted
-REDIRECTS = 300
+REDIRECTS = 300  # the lowest status that is no success
 # what a robots.txt counts as that a wall answers for, or of which a part is missing
 UNREACHABLE = 503
 MISSING = frozenset(("disconnect", "time"))  # of Exchange.truncated: another try may bring the rest
@@ -51,7 +51,12 @@ class PageStates(Protocol):
 
 
 class Visitor:
-    """Turns every answer into a Page, and tells the parts of the crawl what follows from it."""
+    """Turns every answer into a Page, and tells the parts of the crawl what follows from it.
+
+    Three words of its methods: a *wall* is a block page or bot challenge, which answers in place of
+    the page. A page that `is_none` is no page of its site: a wall, a soft 404, a probe. The body of
+    a *withheld* page must not be kept by its owner's word; of its answer only the head is left.
+    """
 
     def __init__(
         self,
@@ -93,9 +98,9 @@ class Visitor:
         page.read_most = self._read_most
         location = redirect_target(exchange)
         if link.is_prerequisite:
-            self._visit_robots(
-                page, link, exchange, location if len(location) <= MAX_LENGTH else ""
-            )
+            # The target of any other redirect is a link, whose length the filters bound.
+            robots_location = location if len(location) <= MAX_LENGTH else ""
+            self._visit_robots(page, link, exchange, robots_location)
             return page
         if link.is_probe:
             self._missing.heard(link, exchange, self._recogniser)
@@ -106,6 +111,7 @@ class Visitor:
         is_instead = bool(page.recognised) and _is_instead(page.recognised)
         page.is_none = is_instead or self._is_missing(page, exchange)
         self._judge_and_visit(page, link, exchange, location)
+        # After the body was read: the document may have said something, too.
         if self._owners.judges:
             self._judge_use(page, exchange)
         if exchange.state.revisit is not None:
@@ -115,14 +121,21 @@ class Visitor:
         return page
 
     def _recognise(self, exchange: Exchange) -> str:
-        """Return what the answer is in place of the page, or PAGE; note and count it once."""
+        """Return what the answer is in place of the page, or PAGE; note and count it once.
+
+        Of an error the end of the download asks first, and the visit again.
+        """
         kind = exchange.state.recognised
         if kind is None:
-            answer = exchange.status, exchange.headers, exchange.body[: self._read_most]
             kind = self._recogniser.recognise(
-                *answer, names=exchange.names, kind=exchange.content_type
+                exchange.status,
+                exchange.headers,
+                exchange.body[: self._read_most],
+                names=exchange.names,
+                kind=exchange.content_type,
             )
-            if kind == SHELL and exchange.rendered:  # a document has all that its scripts make
+            # A page that a browser rendered has all that its scripts make, however little it is.
+            if kind == SHELL and exchange.rendered:
                 kind = PAGE
             exchange.state.recognised = kind
         if kind and kind not in exchange.state.notes:
@@ -131,6 +144,7 @@ class Visitor:
         return kind
 
     def _note_price(self, exchange: Exchange) -> None:
+        """Note the price of a page that is only to be had for money, by Cloudflare's header."""
         if exchange.status != PAYMENT_REQUIRED:
             return
         price = exchange.header(b"crawler-price")
@@ -143,7 +157,10 @@ class Visitor:
         self._parts.counters[f"{RECOGNISED}{kind.replace(':', '/')}"] += 1
 
     def _is_missing(self, page: Page, exchange: Exchange) -> bool:
-        """Return whether the host shows this same page for URLs that cannot exist."""
+        """Return whether the host shows this same page for URLs that cannot exist; count it.
+
+        Such a page is noted as a soft 404, unless its text has shown that already.
+        """
         may_be_missing = page.recognised in (PAGE, SOFT404)
         if not (may_be_missing and self._missing.shows(exchange, self._recogniser)):
             return False
@@ -167,6 +184,8 @@ class Visitor:
         return self._owners.judges and self._owners.withholds(self.unread(link, exchange))
 
     def _judge_use(self, page: Page, exchange: Exchange) -> bool:
+        """Withhold the page if its owner forbids to keep it, and return whether that was done."""
+        # A 304 has no content, but stands for what an earlier answer had.
         has_content = exchange.wire or exchange.body or page.change is Change.UNCHANGED
         if not (has_content and self._owners.withholds(page)):
             return False
@@ -187,6 +206,7 @@ class Visitor:
 
         `location`: the target of a redirect that can be fetched; else empty.
         """
+        # What came in place of the page does not show whether that has changed.
         if not page.is_none:
             if self._states is not None:
                 self._states.judge(page, link, exchange)
@@ -197,10 +217,11 @@ class Visitor:
         elif _has_news(page, exchange):
             self._visit_body(page, link, exchange)
         elif exchange.location:
-            # no URL that can be fetched: it is counted, and logged, as one on a page is
+            # No URL that can be fetched: it is counted, and logged, as such a link on a page is.
             self._parts.discovery.redirected(link, exchange.location, "")
 
     def _visit_redirect(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
+        """Submit the target of a redirect, with the page's record if that has moved for good."""
         # A record is handed on once, and as no new page: one page that answered 301 could bring any
         # number of new ones, each with a record.
         if link.history and self._hand_on_record(link, exchange, location):
@@ -213,20 +234,24 @@ class Visitor:
 
         A page whose new URL is filtered has not moved.
         """
-        known = self._parts.revisiting
-        if known is None:
+        revisiting = self._parts.revisiting
+        if revisiting is None:
             return False
         is_moved = exchange.status in MOVED and location != link.url
         if not is_moved or redirects_in_a_row(link.path) >= self._redirects:
             return False
-        history = known.history_of(link)
+        history = revisiting.history_of(link)
         if history is None or not self._parts.discovery.moved(link, location, history):
             return False
-        known.moved(link)
+        revisiting.moved(link)
         return True
 
     def _visit_robots(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
-        """Book a robots.txt; the sitemaps that it names are its links, if they are wanted."""
+        """Book a robots.txt; the sitemaps that it names are its links, if they are wanted.
+
+        `location`: the target of a redirect that may be followed; else empty. An answer that is not
+        the owner's word, or lacks a part, counts as none: the host's URLs wait for the next try.
+        """
         chain = self._chain(link, exchange) if location else ""
         now = self._parts.clock()
         status = exchange.status
@@ -235,13 +260,14 @@ class Visitor:
             page.is_none = True
         elif self._is_cut(link, exchange):
             status = UNREACHABLE
-        named = self._parts.robots_answers.answered(
+        sitemap_urls = self._parts.robots_answers.answered(
             link, status, exchange.body, location, now, chain, head_of(exchange)
         )
-        if named and self._sitemaps is not None:
+        if sitemap_urls and self._sitemaps is not None:
+            # The robots.txt that was asked for first, wherever redirects have led since.
             page.base = robots_url(link.history)
             page.found = DocumentLinks(
-                page.base, page.encoding, [("sitemap", url, "", "") for url in named]
+                page.base, page.encoding, [("sitemap", url, "", "") for url in sitemap_urls]
             )
 
     def _is_cut(self, link: Link, exchange: Exchange) -> bool:
@@ -261,7 +287,7 @@ class Visitor:
             # It has no links to follow, although it may have been read for its owner's word.
             page.found = None
             return
-        if is_withheld:
+        if is_withheld:  # its links were read by `_is_withheld`
             return
         self._note_body(page, link, exchange)
         if page.duplicate and self._copies is not None:
@@ -276,6 +302,7 @@ class Visitor:
         page.duplicate = self._parts.content.seen(page.digest)
         if self._copies is not None and not page.duplicate:
             self._copies.first(page)
+        # The page's own earlier body, and not that of another URL, is no duplicate.
         if page.duplicate and self._is_body_of(page, link, exchange):
             page.duplicate = False
         elif self._states is not None:
@@ -292,13 +319,15 @@ class Visitor:
         return self._states is not None and self._states.returns(page, link, exchange)
 
     def _is_withheld(self, page: Page, link: Link, exchange: Exchange) -> bool:
-        """Return whether the body must not be kept; its links are followed all the same.
+        """Return whether the body must not be kept; then its links are read here, to be followed.
 
-        A withheld body does not count as seen: the owner of another URL with it may allow it.
+        A withheld body does not count as seen: the owner of another URL with it may allow it. It is
+        counted for the budgets once, under a digest of its own.
         """
+        # By the head and robots.txt, without a look into the body.
         is_refused = self._owners.purpose.withholds(page.said_so_far)
         if not (is_refused or self._parts.content.holds(page.digest)):
-            self._read(page, exchange)  # the document has its say, too
+            self._read(page, exchange)  # the document may forbid it, too
         if not self._owners.withholds(page):
             return False
         if page.found is None:
@@ -311,10 +340,13 @@ class Visitor:
         return True
 
     def _chain(self, link: Link, exchange: Exchange) -> str:
-        """Return the chain that the target of a redirect takes with it."""
-        lines = [value for name, value in exchange.headers if name.lower() == b"set-cookie"]
+        """Return the chain that the target of a redirect takes with it.
+
+        It has the URLs that were asked for on the way, and their cookies (redirect_chain.py).
+        """
+        cookies = [value for name, value in exchange.headers if name.lower() == b"set-cookie"]
         return follow(
-            link.chain, self._parts.pipeline.key(link.url), link.url, lines, exchange.started
+            link.chain, self._parts.pipeline.key(link.url), link.url, cookies, exchange.started
         )
 
     def follow_robots(self, page: Page) -> None:
@@ -336,30 +368,33 @@ class Visitor:
 
     def robots_told(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
         """Book a robots.txt that another drone fetched, because it was redirected there."""
-        named = self._parts.robots_answers.answered(
+        sitemap_urls = self._parts.robots_answers.answered(
             link, status, body, location or None, self._parts.clock(), chain
         )
-        if named and self._sitemaps is not None:
-            self._sitemaps.named(link, robots_url(link.history), named)
+        if sitemap_urls and self._sitemaps is not None:
+            self._sitemaps.named(link, robots_url(link.history), sitemap_urls)
 
 
 def _note_since(page: Page, since: Change) -> None:
-    """Note that a page which is new to this crawl has changed since an earlier one, or is gone.
+    """Note that a page which is new to this crawl has changed since an earlier crawl, or is gone.
 
-    An unchanged one counts as new: the outputs of this crawl have all its pages.
+    An unchanged page counts as new: the outputs of this crawl have all its pages.
     """
     if page.change is Change.NEW and since is not Change.UNCHANGED:
         page.change = since
 
 
-def _kept(page: Page, found: PageJudgement) -> tuple[int, int]:
-    """Return the part of the owner's word that is kept, of the header and of the document.
+def _kept(page: Page, judgement: PageJudgement) -> tuple[int, int]:
+    """Return what the page's record keeps of the owner's word: by headers, and by the document.
 
-    A document that is the same says the same, and is not read again.
+    Both are bits (purpose_bits.py). A document that is the same says the same, and is not read
+    again.
     """
-    header, document = kept(page.said_so_far.statements)
-    is_same_document = found.by is By.DIGEST and found.change is Change.UNCHANGED
-    return header, found.said[1] if is_same_document else document
+    header_bits, document_bits = kept(page.said_so_far.statements)
+    is_same_document = judgement.by is By.DIGEST and judgement.change is Change.UNCHANGED
+    if is_same_document:
+        document_bits = judgement.said[1]
+    return header_bits, document_bits
 
 
 def _is_instead(recognised: str) -> bool:
@@ -374,8 +409,9 @@ def _puts_off(exchange: Exchange) -> bool:
 
 def _says_nothing(exchange: Exchange, recognised: str) -> bool:
     """Return whether an answer in place of a robots.txt says nothing of what the host allows."""
-    # An error of this kind is the server's own, and allows everything. With a good status whoever
-    # has answered was not the host's owner: 5 of 19 recorded walls have no vendor's mark.
+    # UNKNOWN: a wall by its words alone. An error of this kind is the server's own, and allows
+    # everything. With a good status whoever has answered was not the host's owner: 5 of 19 recorded
+    # walls have no vendor's mark.
     is_challenge = recognised == UNKNOWN and exchange.status < REDIRECTS
     return is_challenge or bool(wall_of(recognised, robots=True)) or _puts_off(exchange)
 
