@@ -23,32 +23,36 @@ from webcrawl.store.jobdir.crawls import for_reading
 def last_lines(
     folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0
 ) -> list[str]:
-    """Yield the pages of a run, and where they lie; `before`: the pages of earlier runs."""
+    """Return what a run has done and left, what went wrong, and where its pages lie.
+
+    `seconds`: the run's. `before`: the pages of earlier runs.
+    """
     pages = figures["pages"] - before
     # robots.txt and errors of servers are no answers of a host
     answered = figures.get("frontier/hosts answered", 0)
     hosts = f" from {count(answered, 'host')}" if answered else ""
-    rate, queued = f"{pace(pages, seconds)} pages/s", queued_urls(figures["queued"])
-    run = f"{count(pages, 'page')} in {round(seconds, 1):g} s ({rate})"
-    done = (
-        f"{run}, {figures['pages']} with earlier runs{',' * bool(hosts)}{hosts}"
-        if before
-        else f"{run}{hosts}"
-    )
-    archives = list(_sizes(folder))
+    rate = f"{pace(pages, seconds)} pages/s"
+    done = f"{count(pages, 'page')} in {round(seconds, 1):g} s ({rate})"
+    if before:
+        done += f", {figures['pages']} with earlier runs"
+        if hosts:  # which are those of all runs
+            done += ","
+    done += hosts
+    queued = queued_urls(figures["queued"])
     if held := _held(figures):
         queued += f" ({', '.join(held)})"
-    # all, if it was stopped soon
+    # These may still turn out to be known; in a crawl that was stopped soon, they are all it has.
     if links := figures.get("seen/waiting", 0) + figures.get("links/waiting", 0):
         queued += f" and {count(links, 'link')} not yet looked up"
-    kept = (
-        f"{megabytes(sum(archives))} in {count(len(archives), 'WARC file')}; " if archives else ""
-    )
-    first = (
-        f"{done}; {queued}, {count(figures['failures'], 'failure')}{' in all' if before else ''}"
-    )
+    failures = count(figures["failures"], "failure")
+    of_all_runs = " in all" if before else ""
+    archive_sizes = list(_sizes(folder))
+    kept = ""
+    if archive_sizes:
+        files = count(len(archive_sizes), "WARC file")
+        kept = f"{megabytes(sum(archive_sizes))} in {files}; "
     lines = [
-        first,
+        f"{done}; {queued}, {failures}{of_all_runs}",
         *sentences(figures, of=WRONG),
         *sentences(figures, of=DONE),
         *_aside(figures),
@@ -57,36 +61,41 @@ def last_lines(
     ]
     if left := counter_words.in_words(figures):
         lines.append(f"left out: {left}; {program()} why {_word(folder)} URL shows the rule")
-    if said := figures["bound"] if "bound" in figures else in_words(figures):
-        # of this run with what would help, or of all runs in a few words
-        lines.append(f"bound by {said}")
+    # Of this run, with what would help, or of all runs in a few words.
+    bottleneck = figures["bound"] if "bound" in figures else in_words(figures)
+    if bottleneck:
+        lines.append(f"bound by {bottleneck}")
     what = "everything that is not in the store" if "store/files" in figures else "everything"
     return [*lines, f"{kept}{what} is in {folder}"]
 
 
 def _servers(figures: Mapping[str, Any]) -> Iterator[str]:
-    """Return the servers that do not answer at the end of this run, in words."""
+    """Yield the servers that do not answer at the end of this run, in words."""
     if away := figures.get("away"):
         yield f"{away}: restart it, then run the same command to resume"
 
 
 def _pause(folder: Path, figures: Mapping[str, Any]) -> Iterator[str]:
-    """Return that a command has paused the crawl: the next run fetches nothing, either."""
+    """Yield that a command has paused the crawl: the next run fetches nothing, either."""
     if figures.get("paused"):
         resume = f"{program()} ctl {_word(folder)} resume"
         yield f"paused by command: the next run fetches nothing until `{resume}`"
 
 
 def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
-    """Return the URLs left of hosts that are away, or asked to be left alone for long."""
+    """Yield the URLs that are left, and when they are due, in words.
+
+    First those of hosts that were set aside, because they are away or asked to be left alone for
+    long; then those of hosts that fail, but were not set aside; then hosts paused by command.
+    """
     urls, hosts = figures.get("aside", 0), figures.get("hosts_aside", 0)
     if hosts:
         what_is_left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
-        if walls := figures.get("frontier/hosts behind walls", 0) - figures.get(
-            "frontier/walls opened", 0
-        ):
+        hosts_that_had_walls = figures.get("frontier/hosts behind walls", 0)
+        walls = hosts_that_had_walls - figures.get("frontier/walls opened", 0)
+        if walls:
             what_is_left += f"; {count(walls, 'host')} behind block pages"
-        # else all of them are paused, and nothing is due before they are resumed
+        # 0: all of them are paused by command, and nothing is due before they are resumed.
         if figures["aside_due"]:
             what_is_left += (
                 f"; run the same command to resume, the next is due {_at(figures['aside_due'])}"
@@ -95,11 +104,11 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
     waits = figures.get("waits") or Waits()
     if waits.rule in FAILING:
         due = time.strftime("%H:%M:%S", time.localtime(time.time() + waits.seconds))
-        what_is_left = count(
-            max(figures["queued"] - urls - figures.get("over_budget", 0), 1), "URL"
-        )
-        of = count(max(figures.get("hosts", 0), 1), "host")
-        yield f"{what_is_left} of {of} left; the next is due at {due}, {waits.why}; run the same command to resume"
+        # At least the one host that waits, with the URL that is due.
+        urls_left = max(figures["queued"] - urls - figures.get("over_budget", 0), 1)
+        hosts_left = max(figures.get("hosts", 0), 1)
+        left = f"{count(urls_left, 'URL')} of {count(hosts_left, 'host')} left"
+        yield f"{left}; the next is due at {due}, {waits.why}; run the same command to resume"
     if paused_hosts := figures.get("hosts_paused"):
         yield f"{count(paused_hosts, 'host')} paused by command; their URLs count as set aside"
 
@@ -112,7 +121,10 @@ def _at(moment: float) -> str:
 
 
 def _sizes(folder: Path) -> Iterator[int]:
-    """Return the archive files' sizes, as far as they can be seen: files may be moved now."""
+    """Yield the archive files' sizes in bytes, those of drones too.
+
+    A file that is being moved, as to a store, is left out.
+    """
     with contextlib.suppress(OSError):
         for path in (*folder.glob("warc/*.warc.gz*"), *folder.glob("drone-*/warc/*.warc.gz*")):
             with contextlib.suppress(OSError):
@@ -124,7 +136,7 @@ def queued_urls(urls: int) -> str:
 
 
 def _held(figures: Mapping[str, Any]) -> list[str]:
-    """Return how many of these wait behind all others, and why."""
+    """Return how many queued URLs wait behind all others, and why, in words."""
     urls_over_budget, folded = stats_file.over_budget(figures)
     domains = count(figures.get("over_budget/domains", 0), "domain")
     said = []
@@ -142,20 +154,26 @@ READABLE = ("text", "tables", "index")
 
 
 def next_commands(folder: Path, outputs: Collection[str]) -> list[str]:
-    """Yield one line for each command; `outputs`: what the crawl has written."""
+    """Return the lines with commands that go on from this crawl: to process, search and report.
+
+    `outputs`: what the crawl has written. If that is only an archive, the first command makes what
+    people read of it, in another folder, and the search is one in that folder.
+    """
     lines = []
-    place = folder
-    made = [one for one in READABLE if one in outputs]
-    if not made and "warc" in outputs:
+    readable_folder = folder
+    readable = [name for name in READABLE if name in outputs]
+    if not readable and "warc" in outputs:
         # Only what can be made here: a command that is shown has to work.
-        made = [one for one in READABLE if all(map(find_spec, LIBRARIES.get(one, ())))]
-        place = for_reading(folder)
-        options = f"-s OUTPUTS={shlex.quote(' '.join(made))} -s JOBDIR={_word(place)}"
+        readable = [name for name in READABLE if all(map(find_spec, LIBRARIES.get(name, ())))]
+        readable_folder = for_reading(folder)
+        names = shlex.quote(" ".join(readable))
+        options = f"-s OUTPUTS={names} -s JOBDIR={_word(readable_folder)}"
         archives = " ".join(map(_word, [*_earlier(folder), folder]))
         lines.append(
-            f"to make {', '.join(made)} of these pages: {program()} process {archives} {options}"
+            f"to make {', '.join(readable)} of these pages: "
+            f"{program()} process {archives} {options}"
         )
-    return [*lines, *search_command(place, made), report_command(folder)]
+    return [*lines, *search_command(readable_folder, readable), report_command(folder)]
 
 
 def report_command(folder: Path) -> str:
@@ -167,7 +185,7 @@ def _earlier(folder: Path) -> Iterable[Path]:
     """Return the archives of `-a since`, oldest first, to which unchanged pages refer."""
     from webcrawl.record.since.sources import FOLDER, read_indexed_files  # noqa: PLC0415 - not before the end of a crawl
 
-    indexes = [Path(sign.path) for sign in read_indexed_files(folder / "state" / FOLDER) or ()]
+    indexes = [Path(file.path) for file in read_indexed_files(folder / "state" / FOLDER) or ()]
     return dict.fromkeys(index.parent for index in indexes if any(index.parent.glob("*.warc*")))
 
 

@@ -76,13 +76,17 @@ def _no_pages(figures: Figures) -> Iterator[str]:
 
     Errors of servers have a line of their own.
     """
-    if found := stats_file.without_page(_outcomes(figures)):
-        each = ", ".join(f"{status}: {many}" for status, many in found.items())
-        yield f"{count(sum(found.values()), 'URL')} gave no page ({each})"
+    if urls_by_status := stats_file.without_page(_outcomes(figures)):
+        each = ", ".join(f"{status}: {number}" for status, number in urls_by_status.items())
+        yield f"{count(sum(urls_by_status.values()), 'URL')} gave no page ({each})"
 
 
 def _errors(figures: Figures) -> Iterator[str]:
-    """Yield the answers that are no pages, or seem to be none, over all runs, repeats included."""
+    """Yield a line for each kind of answers that are no pages, over all runs, retries included.
+
+    The kinds are errors of servers, walls (challenges and block pages), and answers that do not
+    seem to be pages.
+    """
     errors: dict[str, int] = {}
     for status in sorted(stats_file.SERVER_ERRORS):
         number = figures.get(f"status/{status}")
@@ -90,21 +94,20 @@ def _errors(figures: Figures) -> Iterator[str]:
             errors[str(status)] = number
     walls, others = stats_file.recognised(figures)
     others.pop("shell", None)  # pages that need scripts have a line of their own
-    for found, what in (
-        (errors, "server errors"),
-        (walls, "bot challenges or block pages"),
-        (others, "answers that do not seem to be pages"),
+    for numbers, what, ending in (
+        (errors, "server errors", _lost_by_errors(figures)),
+        (walls, "bot challenges or block pages", ""),
+        (others, "answers that do not seem to be pages", ""),
     ):
-        if found:
-            each = ", ".join(f"{name}: {number}" for name, number in sorted(found.items()))
-            ended = _ended(figures) if found is errors else ""
-            yield f"{what}: {sum(found.values())}, retries included ({each}){ended}"
+        if numbers:
+            each = ", ".join(f"{name}: {number}" for name, number in sorted(numbers.items()))
+            yield f"{what}: {sum(numbers.values())}, retries included ({each}){ending}"
 
 
-def _ended(figures: Figures) -> str:
-    """Return how many URLs are not retried after such an error, in words.
+def _lost_by_errors(figures: Figures) -> str:
+    """Return how many URLs ended with an error of their server, in words; empty if none has.
 
-    The last URL of a host that fell over is one.
+    They are not retried any more. The last URL of a host that fell over is one.
     """
     lost = 0
     for status, number in _outcomes(figures).items():
@@ -114,7 +117,10 @@ def _ended(figures: Figures) -> str:
 
 
 def _unanswered(figures: Figures) -> Iterator[str]:
-    """Yield URLs that ended without an answer, over all runs; failures are attempts."""
+    """Yield how many URLs ended without an answer, over all runs.
+
+    The figure `failures` is larger: it counts attempts.
+    """
     ended: dict[int, int] = {}
     for status, number in _outcomes(figures).items():
         if number and int(status) in FAILURES:
@@ -127,8 +133,8 @@ def _unanswered(figures: Figures) -> Iterator[str]:
 
 def _outcomes(figures: Figures) -> Mapping[Any, int]:
     """Return how many URLs ended with which status; a hive's statuses are strings."""
-    found: Mapping[Any, int] = (figures.get("statistics") or {}).get("outcomes", {})
-    return found
+    outcomes: Mapping[Any, int] = (figures.get("statistics") or {}).get("outcomes", {})
+    return outcomes
 
 
 def unexpected(figures: Figures) -> Iterator[str]:
@@ -155,8 +161,8 @@ def _too_long(figures: Figures) -> Iterator[str]:
 
 def _below(prefix: str, figures: Figures) -> dict[str, Any]:
     """Return the figures whose names have this prefix, by the rest of the name."""
-    named = [name for name in figures if name.startswith(prefix)]
-    return {name.removeprefix(prefix): figures[name] for name in named}
+    names = [name for name in figures if name.startswith(prefix)]
+    return {name.removeprefix(prefix): figures[name] for name in names}
 
 
 def _sitemaps(figures: Figures) -> Iterator[str]:
@@ -169,6 +175,7 @@ def _sitemaps(figures: Figures) -> Iterator[str]:
 def _scripts(figures: Figures) -> Iterator[str]:
     """Yield the pages without the text that their scripts make, over all runs."""
     if pages := figures.get("need_scripts", 0):
+        # Only some hosts are counted by name; the pages of all others are in one figure.
         more = "more than " if figures.get("need_scripts/others") else ""
         hosts = f"{more}{count(figures['need_scripts/hosts'], 'host')}"
         seem = "seems" if pages == 1 else "seem"
@@ -189,11 +196,12 @@ def _scores(figures: Figures) -> Iterator[str]:
 
 def _known(figures: Figures) -> Iterator[str]:
     """Yield the pages that an earlier crawl had already, over all runs."""
-    same, known = figures.get("since/unmodified", 0), figures.get("since/identical", 0)
-    if same or known:
-        again = f"{count(known, 'answer')} sent again unchanged"
+    unmodified = figures.get("since/unmodified", 0)  # answered 304
+    identical = figures.get("since/identical", 0)  # sent whole, with the same body
+    if unmodified or identical:
+        again = f"{count(identical, 'answer')} sent again unchanged"
         size = megabytes(figures["since/bytes"])
-        yield f"{count(same, 'page')} unchanged since the earlier crawl (status 304), {again}: {size} not stored"
+        yield f"{count(unmodified, 'page')} unchanged since the earlier crawl (status 304), {again}: {size} not stored"
     changed, gone = figures.get("since/changed", 0), figures.get("since/gone", 0)
     if changed or gone:
         yield f"{count(changed, 'page')} changed since the earlier crawl, {gone} gone (404, 410 or moved for good)"
@@ -243,18 +251,20 @@ class Rate:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._since: deque[tuple[float, int]] = deque()
+        # times by the clock, and the number of pages then, the oldest first
+        self._readings: deque[tuple[float, int]] = deque()
 
     def of(self, pages: int) -> float:
         """Return the rate, and remember that there are so many pages now."""
         now = self._clock()
-        # The last moment that is about INTERVAL old stays, to measure from.
-        oldest = now - INTERVAL + BLINK
-        while len(self._since) > 1 and self._since[1][0] <= oldest:
-            self._since.popleft()
-        self._since.append((now, pages))
-        then, before = self._since[0]
-        return max(pages - before, 0) / max(now - then, 1e-9)
+        # The latest reading that is about INTERVAL old, to BLINK, stays: it is measured from.
+        old = now - INTERVAL + BLINK
+        while len(self._readings) > 1 and self._readings[1][0] <= old:
+            self._readings.popleft()
+        self._readings.append((now, pages))
+        then, pages_then = self._readings[0]
+        # The first call has only its own reading: no division by 0.
+        return max(pages - pages_then, 0) / max(now - then, 1e-9)
 
 
 def waits_for(figures: Mapping[str, Any]) -> str:
@@ -271,15 +281,24 @@ OVER_BYTES = "closespider_bytes"
 
 
 def stopped_by(reason: str) -> str:
-    """Return what ended a run, and how to go on; empty unless it was an order or a limit."""
+    """Return what ended a run, and how to go on; empty unless it was an order or a limit.
+
+    `reason`: that of stats.json. Limits are named like their settings.
+    """
     limit = reason.upper() if reason.startswith("closespider_") else ""
-    by = limit or STOPPERS.get(reason, "")
+    stopper = limit or STOPPERS.get(reason, "")
+    if not stopper:
+        return ""
+    # Bytes are counted over all runs, so with the same limit the next run would stop at once.
     larger = f" with a larger {limit}" if reason == OVER_BYTES else ""
-    return f"stopped by {by}: run the same command{larger} to resume" if by else ""
+    return f"stopped by {stopper}: run the same command{larger} to resume"
 
 
 def line(figures: Mapping[str, Any], rate: float | None = None) -> str:
-    """Return the progress with exact numbers, where known; `rate` is that of pages."""
+    """Return the progress with exact numbers; what the figures lack is left out.
+
+    `rate`: pages per second.
+    """
     pages = int(figures.get("pages", 0))
     queued = int(figures.get("queued", 0))
     failures = int(figures.get("failures", 0))
@@ -321,13 +340,14 @@ def revisits_in_words(figures: Mapping[str, Any]) -> list[str]:
 def short_line(figures: Mapping[str, Any], rate: float) -> str:
     """Return the progress in 80 columns, whatever the numbers; hosts asked/ready/waiting.
 
-    What is in the way goes before other figures: there is no room for all.
+    There is no room for all: why the crawl waits goes before the freshness of pages, and that
+    before the URLs seen. `rate`: pages per second.
     """
     queue = short(figures.get("queued", 0))
     seen = short(figures.get("seen/keys", 0))
     failed = short(figures.get("failures", 0))
     size = short(figures.get("bytes", 0))
-    of_crawl = "ready" in figures
+    of_crawl = "ready" in figures  # a hive has only the number of all its hosts
     hosts = short(figures.get("hosts", 0))
     if of_crawl:
         hosts = "/".join(map(short, HostTurns.of(figures)))
@@ -335,7 +355,7 @@ def short_line(figures: Mapping[str, Any], rate: float) -> str:
     parts = [f"{pages} {short(rate)}/s", f"queue {queue}", f"hosts {hosts}"]
     revisits = figures_of(figures)
     if waits := waits_for(figures):
-        parts[:1] = [waits, pages]
+        parts[:1] = [waits, pages]  # in place of the rate
     elif revisits is not None:
         parts.append(f"fresh {fresh(revisits)}")
     elif of_crawl:
