@@ -1,4 +1,4 @@
-"""The spider, arguments and settings of the last run, kept and compared at each start.
+"""The *terms* of a run: its spider, arguments and settings, kept and compared at each start.
 
 A JOBDIR belongs to one spider, and the settings of FIXED hold for the whole crawl: with others,
 URLs that were fetched would count as new. All other settings may change; a change is logged.
@@ -29,21 +29,21 @@ logger = logging.getLogger(__name__)
 
 FIXED = ("URL_FOLDINGS", "URL_HOST_RULES")  # which URLs count as one
 FRONTIER = "FRONTIER"
-OURS = "webcrawl.frontier.state.open_frontier"  # also that of crawls which have not noted any
+OURS = "webcrawl.frontier.state.open_frontier"  # the value of FRONTIER that none in the terms means
 # may be switched on, unless it is the seeds' hosts or domains that are within
 REQUISITES = "REQUISITES"
 FOLLOW = "URL_FOLLOW"  # what one kind of crawl has found is not where the other looks
 # may become wider, but domains of seeds are noted only while it is `seeds`
 SCOPE: Final = "URL_SCOPE"
-# Settings that say nothing about the crawl, only where it lies, how long a run lasts and how much
-# it says. The last one follows from others.
+# Prefixes of settings that are no terms: they say nothing about the crawl, only where it lies, how
+# long a run lasts and how much it says. The last one follows from others.
 UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG", "READ_TRUNCATE")
 SPIDER = "spider"
 PROCESS = "process"  # the spider of `webcrawl process`
 SHARD = "shard"  # its argument: which share of the archives is processed
-NONE = "none"
+NONE = "none"  # the text of a term without a value
 ON = "on"
-Terms = dict[str, str]
+Terms = dict[str, str]  # by the name of a setting, by "-a NAME" for an argument, or SPIDER
 
 
 class OtherTerms(StoreError):  # noqa: N818 - reads as what it is
@@ -51,16 +51,16 @@ class OtherTerms(StoreError):  # noqa: N818 - reads as what it is
 
 
 def terms_of(spider: str, arguments: Mapping[str, object], values: CheckedSettings) -> Terms:
-    """Return the terms by name, as text; each entry of a mapping is a term by itself."""
+    """Return the terms of a run by name, as text; each entry of a mapping is a term by itself."""
     terms = {SPIDER: spider}
-    for argument, given in arguments.items():
-        terms[f"-a {argument}"] = _text(given)
+    for argument, argument_value in arguments.items():
+        terms[f"-a {argument}"] = _text(argument_value)
     for name, value in values.items():
         if name == "URL_HOST_RULES" and value:
             terms[name] = _host_rules(Path(str(value)))
         elif isinstance(value, Mapping):
-            for key, one in value.items():
-                terms[f"{name} {_text(key)}"] = _text(one)
+            for key, entry in value.items():
+                terms[f"{name} {_text(key)}"] = _text(entry)
         elif not name.startswith(UNSAID):
             terms[name] = _text(value)
     return terms
@@ -81,13 +81,16 @@ def keep_terms(db: CrawlDB, now: Terms) -> None:
             logger.warning("%s", late)
         if more := more_pages(before, now, db.folder.parent):
             logger.warning("%s", more)
-    kept = json.dumps(now).encode()
-    if kept != saved:
-        db.set(META, kept)
+    terms_now = json.dumps(now).encode()
+    if terms_now != saved:
+        db.set(META, terms_now)
 
 
 def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
-    """Raise OtherTerms if a run with these terms cannot follow the one before."""
+    """Raise OtherTerms if a run with these terms cannot follow the one before.
+
+    A term that the run before did not note counts as its default: an earlier version began it.
+    """
     if before[SPIDER] != now[SPIDER]:
         raise OtherTerms(
             f"{jobdir}: belongs to the spider {before[SPIDER]}, not {now[SPIDER]}: use another JOBDIR"
@@ -118,12 +121,13 @@ def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
             f"change it back, or use another JOBDIR than {jobdir}"
         )
     scope, wanted = before.get(SCOPE, NONE), now.get(SCOPE, NONE)
-    if wanted == "seeds" != scope:
+    if wanted == "seeds" and scope != "seeds":
         raise OtherTerms(
             f"{SCOPE} was {scope}, now seeds: the seeds' domains were not recorded, so links would be dropped; "
             f"change it back, or use another JOBDIR than {jobdir}"
         )
 
+    # With REQUISITES it is the seeds' own hosts or domains that say what is inside the crawl.
     needs_notes = now.get(REQUISITES) == ON and wanted in ("host", "domain")
     if needs_notes and _noted(before) != wanted:
         raise OtherTerms(
@@ -173,16 +177,20 @@ def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
 
 def made_later(before: Terms, now: Terms, jobdir: Path) -> str:
     """Return the command that makes these outputs of earlier pages; empty if there is none."""
-    made = [name for name in _late(before, now) if name not in ONLY_FETCHED]
-    return f"{program()} process {jobdir} -s OUTPUTS='{' '.join(made)}'" if made else ""
+    from_archives = [name for name in _late(before, now) if name not in ONLY_FETCHED]
+    if not from_archives:
+        return ""
+    return f"{program()} process {jobdir} -s OUTPUTS='{' '.join(from_archives)}'"
 
 
 def _late(before: Terms, now: Terms) -> list[str]:
-    if "OUTPUTS" not in before or now[SPIDER] == PROCESS:  # which reads the archives for them
+    """Return the outputs that are wanted now, and were not in the run before."""
+    # `webcrawl process` makes them of all pages that the archives have.
+    if "OUTPUTS" not in before or now[SPIDER] == PROCESS:
         return []
-    known = {*before["OUTPUTS"].split(", "), NONE}
-    wanted = now.get("OUTPUTS", NONE).split(", ")
-    return [name for name in wanted if name not in known]
+    outputs_before = {*before["OUTPUTS"].split(", "), NONE}
+    outputs_now = now.get("OUTPUTS", NONE).split(", ")
+    return [name for name in outputs_now if name not in outputs_before]
 
 
 def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:
@@ -192,9 +200,10 @@ def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:
     is_raised = old > 0 and (new > old or new == 0)  # 0: without limit
     if not is_raised or now[SPIDER] == PROCESS:
         return ""
-    given, retry = count(old, "page"), f"{program()} ctl {jobdir} host NAME retry"
+    pages = count(old, "page")
+    retry = f"{program()} ctl {jobdir} host NAME retry"
     return (
-        f"HOST_MAX_PAGES: a host that has given {given} continues with links found from now on, "
+        f"HOST_MAX_PAGES: a host that has given {pages} continues with links found from now on, "
         f"after `{retry}`; "
         "URLs that were left out are fetched only with another JOBDIR, or --fresh"
     )
@@ -255,4 +264,5 @@ def _host_rules(path: Path) -> str:
 
 
 def _essence(name: str, text: str) -> str:
+    """Return what must not change of a term: of a file of rules their digest, and not its name."""
     return text.rpartition(" ")[2] if name == "URL_HOST_RULES" else text

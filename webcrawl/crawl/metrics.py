@@ -1,8 +1,8 @@
 """The metrics for Prometheus, served over HTTP or written to a file (docs/metrics.md).
 
-Nothing is counted here: the crawl is looked at when it is asked. The metrics of single figures are
-those of the table in store/jobdir/figures.py; here are those that have labels. `Told` keeps
-counters from going back after a crash.
+Nothing is counted here: the crawl's figures are read when somebody asks. The metrics of single
+figures are those of the table in store/jobdir/figures.py; here are those that have labels. `Told`
+keeps counters from going back after a crash.
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ CAUSES = tuple(map(str, Cause))
 
 
 class Labelled(NamedTuple):
-    """The figures with this `prefix`; `value` makes a label of the rest of a key, or None."""
+    """A metric of the figures whose keys begin with `prefix`, one time series for each value.
+
+    `value` makes the value of the label of the rest of a key; figures for which it returns None
+    belong to another metric. `says` is the help text.
+    """
 
     prefix: str
     name: str
@@ -52,7 +56,10 @@ class Labelled(NamedTuple):
 
 
 def _answer(rest: str) -> str | None:
-    """Return the status to count under: those that HTTP does not have count as one."""
+    """Return the status to count under; None if this is the code of a failure.
+
+    Statuses that HTTP does not have count as one.
+    """
     is_answer = rest.isdecimal() and int(rest) > 0
     if not is_answer:
         return None
@@ -61,26 +68,25 @@ def _answer(rest: str) -> str | None:
 
 
 def _failure(rest: str) -> str | None:
-    """Return the outcome to count under, or None for an HTTP status: failures are negative."""
+    """Return the name of a failure, whose code is below 0; None for the status of an answer."""
     if not rest.startswith("-"):
         return None
     return _outcome(rest)
 
 
 def _outcome(rest: str) -> str:
-    """Return the name of an outcome that a key gives by its number; one unknown here is `other`."""
     try:
         return Status(int(rest)).name.lower()
     except ValueError:
         return OTHERS
 
 
-def _only(names: tuple[str, ...]) -> Callable[[str], str | None]:
+def _among(names: tuple[str, ...]) -> Callable[[str], str | None]:
     """Return a function that keeps the figures with these names, of all that are named alike."""
     return lambda rest: rest if rest in names else None
 
 
-def _unchanged_name(rest: str) -> str:
+def _same(rest: str) -> str:
     return rest
 
 
@@ -88,7 +94,8 @@ REVISITED = ("unchanged_304", "unchanged_digest", "changed_digest", "changed_tex
 VERDICTS = ("true", "false", "ignored")
 FAILED = ("dns_failed", "connect_failed", "connection_lost", "timeout", "unexpected")
 
-# Figures of some crawls alone: by the beginning of their names, the figure that such a crawl has
+# Figures that only some crawls have: the prefix of their names, and the one of them that shows
+# whether this crawl has them.
 OF_SOME = {"hive/": "hive/slots", "revisit/": "revisit/records"}
 LABELLED = (
     Labelled("status/", "answers", "status", _answer, "Answers by HTTP status.", ("200",)),
@@ -107,14 +114,12 @@ LABELLED = (
         _outcome,
         "URLs that ended while they were queued.",
     ),
-    Labelled(
-        "refused/", "filtered_links", "filter", _unchanged_name, "Links that filters have dropped."
-    ),
+    Labelled("refused/", "filtered_links", "filter", _same, "Links that filters have dropped."),
     Labelled(
         BOUND,
         "bound_seconds",
         "by",
-        _only(CAUSES),
+        _among(CAUSES),
         "Seconds of the crawl, by its bottleneck.",
         CAUSES,
     ),
@@ -122,7 +127,7 @@ LABELLED = (
         "revisit/",
         "revisits",
         "found",
-        _only(REVISITED),
+        _among(REVISITED),
         "Pages fetched again, by what was found.",
         REVISITED,
     ),
@@ -130,13 +135,13 @@ LABELLED = (
         "revisit/signals_",
         "revisit_signals",
         "verdict",
-        _only(VERDICTS),
+        _among(VERDICTS),
         "Announced changes: confirmed, not confirmed, or ignored.",
         VERDICTS,
     ),
 )
 TROUBLE = "1 if this keeps the crawl from sending requests, else 0; if several do, only the first."
-TROUBLES = {  # as the crawl says
+TROUBLES = {  # the words of Outlook.trouble, and the name in the metric
     "paused": "paused",
     "no network": "no_network",
     "no name server": "no_name_server",
@@ -150,13 +155,16 @@ class CrawlLook(NamedTuple):
     """A crawl at one moment: its figures, its downloads by duration, and its trouble."""
 
     figures: Figures
-    times: Sequence[int]  # answers, by the bits of the milliseconds that they took
-    trouble: str  # what keeps the crawl from fetching, as TROUBLES has it; empty if nothing does
+    times: Sequence[int]
+    trouble: str
     engine_paused: bool
 
 
 class CrawlCollector(Collector):
-    """Makes the metrics of a crawl, each time that somebody asks for them."""
+    """Makes metrics of a crawl's figures, whenever Prometheus asks or the file is written.
+
+    `labels`: of every metric, to tell crawls apart. `about`: the versions, labels of `build_info`.
+    """
 
     def __init__(
         self,
@@ -165,10 +173,7 @@ class CrawlCollector(Collector):
         about: Mapping[str, str],
         told: Told,
     ) -> None:
-        """`look` reads the figures; `told` keeps counters from falling after a kill.
-
-        `labels`: of every metric, to tell crawls apart. `about`: versions, by name.
-        """
+        """`look` reads the figures; `told` keeps counters from falling after a kill."""
         self._look = look
         self._labels = dict(labels)
         self._about = dict(about)
@@ -177,7 +182,7 @@ class CrawlCollector(Collector):
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
-        data = generate_latest(self)
+        data = generate_latest(self)  # calls `collect`
         self._told.keep()
         return data
 
@@ -189,7 +194,8 @@ class CrawlCollector(Collector):
                 self._told.raise_to(metric)
             self._label(metric)
             yield metric
-        for metric in self._process.collect():  # of this process alone: they begin anew with it
+        # Counters of the process begin anew with it: they are not kept from falling.
+        for metric in self._process.collect():
             self._label(metric)
             yield metric
 
@@ -202,20 +208,19 @@ class CrawlCollector(Collector):
 def families(look: CrawlLook) -> Iterator[Metric]:
     """Yield all metrics of a crawl but those of its process and versions."""
     figures = look.figures
-    # beginnings of the names of figures that this crawl has not
-    absent = tuple(prefix for prefix, name in OF_SOME.items() if name not in figures)
+    absent_prefixes = tuple(prefix for prefix, name in OF_SOME.items() if name not in figures)
     for row in COUNTERS:
-        if not row.key.startswith(absent):
+        if not row.key.startswith(absent_prefixes):
             yield CounterMetricFamily(PREFIX + row.metric, row.says, value=figures.get(row.key, 0))
     for labelled in LABELLED:
-        if not labelled.prefix.startswith(absent):
+        if not labelled.prefix.startswith(absent_prefixes):
             yield _labelled(labelled, figures)
-    # Without a page in the sample nothing is estimated.
-    has_sample = figures.get(f"{REVISIT}sampled")
-    unknown = () if has_sample else [REVISIT + name for name in ESTIMATED]
+    # Without a page in the sample nothing is estimated: 0 would be shown as an estimate.
+    has_estimates = bool(figures.get(f"{REVISIT}sampled"))
+    not_estimated = () if has_estimates else [REVISIT + name for name in ESTIMATED]
     for row in GAUGES:
-        is_known = row.key in figures and row.key not in unknown
-        if is_known and not row.key.startswith(absent):
+        is_known = row.key in figures and row.key not in not_estimated
+        if is_known and not row.key.startswith(absent_prefixes):
             yield GaugeMetricFamily(PREFIX + row.metric, row.says, value=figures[row.key])
     turns = HostTurns.of(figures)
     hosts = {
@@ -234,7 +239,7 @@ def families(look: CrawlLook) -> Iterator[Metric]:
 
 
 def _labelled(labelled: Labelled, figures: Figures) -> Metric:
-    """Return one metric: the sums of the figures with its prefix, by the label of each."""
+    """Return this metric, with the sum of the figures for each value of its label."""
     sums: dict[str, float] = dict.fromkeys(labelled.always, 0)
     for key, number in figures.items():
         if not key.startswith(labelled.prefix):
@@ -256,14 +261,16 @@ def _gauges(name: str, says: str, label: str, values: Mapping[str, float]) -> Me
 
 
 def _histogram(times: Sequence[int]) -> Metric:
-    """Return the times of downloads as a histogram; it has no sum, because none is kept."""
-    buckets = []
-    total = 0
+    """Return the times of downloads as a histogram; it has no sum, because none is kept.
+
+    `times`: the number of downloads by the bits of their milliseconds; so bucket n ends at 2**n ms.
+    Prometheus wants each bucket to include those before.
+    """
+    buckets, total = [], 0
     for bits, number in enumerate(times):
-        total += number  # each bucket has those of the buckets before it, too
+        total += number
         if bits <= MAX_BITS:
-            seconds = 2**bits / 1000  # the upper bound of so many bits of milliseconds
-            buckets.append((f"{seconds:g}", float(total)))
+            buckets.append((f"{2**bits / 1000:g}", float(total)))
     family = HistogramMetricFamily(
         PREFIX + "download_duration_seconds",
         "Answers by the seconds from the request to the last byte.",
@@ -289,28 +296,24 @@ TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Listener(http_answerer.Listener):
-    """Serves the figures, which `text` produces.
-
-    Looks at the crawl at most once a second, no matter how often anyone asks.
-    """
+    """Serves the figures; `text` produces them, once a second at most, however many ask."""
 
     def __init__(
         self, port: socket.socket, text: Callable[[], bytes], unready: Callable[[], str] = str
     ) -> None:
-        """`unready` says why the crawl may fetch nothing now; nothing if it may."""
+        """`unready` returns why the crawl may fetch nothing now; an empty string if it may."""
         super().__init__(port, lambda: FigureRequest(self))
         self._text = text
-        self._bound = str(port.getsockname()[0])
+        self._bound = str(port.getsockname()[0])  # the address that it listens on
         self.unready = unready
-        self._answer = b""  # the last one, made at that time of the event loop
-        self._made_at = float("-inf")
+        self._answer = b""  # the last one
+        self._made_at = float("-inf")  # when that was made, by the event loop's clock
 
     def is_named(self, host: str) -> bool:
         """Return whether this Host header names us."""
         return http_answerer.is_named(host, self._bound)
 
     def answer(self) -> bytes:
-        """Return all metrics, as of now or of less than ANSWER_FRESH_SECONDS ago."""
         now = asyncio.get_running_loop().time()
         if now - self._made_at >= ANSWER_FRESH_SECONDS:
             self._answer = self._text()
@@ -334,7 +337,9 @@ class FigureRequest(http_answerer.ServerConnection):
 
     def head_received(self) -> None:
         """Answer a request: figures, health or readiness, or an error of HTTP."""
-        hosts = self.values(b"host")  # no browser leaves the header out
+        # Against DNS rebinding: a web page whose own name was made to lead here sends that name. No
+        # browser leaves the header out.
+        hosts = self.values(b"host")
         path = self.target.partition(b"?")[0]
         if self.method != b"GET":
             self.reply("405 Method Not Allowed", more="Allow: GET\r\n")
@@ -370,25 +375,27 @@ class Told:
     kill at 12,369 pages, a crawl that resumed at 11,172 had all of these counted again. Without the
     file, counters are those of the crawl.
 
-    `may_write`: whether the folder of the file is still ours.
+    A kill takes back what the crawl has counted since its last checkpoint. By how much, the first
+    sample of a run shows, beside the file. `may_write`: whether the file's folder is still ours.
     """
 
     def __init__(self, path: Path, may_write: Callable[[], bool] = lambda: True) -> None:
         self._path = path
         self._may_write = may_write
-        # All three by name and labels of a sample.
-        self._before = _read_counters(path)  # what former runs told last
-        self._told = dict(self._before)  # what was told last, by whatever run
-        self._more: dict[str, float] = {}  # what is added to the crawl's own counters
+        # By metric and labels: what former runs reported last, what was reported last, and what is
+        # added to the crawl's own counter.
+        self._before = _read(path)
+        self._told = dict(self._before)
+        self._more: dict[str, float] = {}
 
     def raise_to(self, metric: Metric) -> None:
         """Raise each sample of a counter or histogram by what a kill took back, so that none falls."""
         metric.samples = [
-            Sample(one.name, one.labels, self._at_least(one)) for one in metric.samples
+            Sample(sample.name, sample.labels, self._at_least(sample)) for sample in metric.samples
         ]
 
     def keep(self) -> None:
-        """Write the samples that were served. If there is no room, only a crash would show that."""
+        """Write the samples that were served. An error is ignored: it matters only after a kill."""
         if not self._may_write():
             return
         # 5 to 10 KB per scrape, without a sync: what a power cut loses is one peak in a plot.
@@ -408,10 +415,9 @@ class Told:
         return value
 
 
-def _read_counters(path: Path) -> dict[str, float]:
-    """Return the counters of this file; none if it cannot be read: those of the crawl then count."""
+def _read(path: Path) -> dict[str, float]:
     try:
-        found = json.loads(path.read_bytes())
-        return {str(key): float(value) for key, value in found.items()}
+        saved = json.loads(path.read_bytes())
+        return {str(key): float(value) for key, value in saved.items()}
     except (OSError, ValueError, TypeError, AttributeError):  # none yet, or somebody's own
         return {}

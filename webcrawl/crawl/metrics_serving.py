@@ -28,9 +28,9 @@ MIB = 1 << 20
 
 
 class MetricsServing:
-    """Gives the figures of a crawl to Prometheus, over HTTP and in a file.
+    """Serves the crawl's figures on METRICS_PORT, and writes them to METRICS_FILE.
 
-    Nothing is counted for them: the crawl is looked at when somebody asks.
+    Nothing is counted for them: the crawl's figures are read when somebody asks.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class MetricsServing:
     ) -> None:
         """`hive`: its name, if the crawl is a drone.
 
-        `versions`: of programs, by name. `figures`: of the program that the crawl runs in.
+        `figures`: of the program that the crawl runs in. `is_paused`: whether that has paused it.
         """
         self._values = values
         self._run = run
@@ -56,13 +56,15 @@ class MetricsServing:
         self._listener: Listener | None = None
         self._file: Path | None = None
         self._loop = Loop(self._write)
-        self._starting: asyncio.Task[None] | None = None
-        # why the file could not be written the last time; None: it could
-        self._last_failure: str | None = None
-        self._committed_at = 0.0  # when the last checkpoint was taken, seconds since 1970
+        self._starting: asyncio.Task[None] | None = None  # kept, so that it is not collected
+        self._write_error: str | None = None  # why the last writing of the file failed
+        self._committed_at = 0.0  # when the last checkpoint was taken, in seconds since 1970
 
     def begin(self) -> None:
-        """Serve figures: the crawl is open. If the port cannot be had by now, the crawl ends."""
+        """Serve figures, and have the file written every INTERVAL; the crawl is open.
+
+        If the port is taken, the crawl ends.
+        """
         from webcrawl.crawl.metrics import (  # noqa: PLC0415 - 0.1 s for those who use it
             CrawlCollector,
             Listener,
@@ -74,7 +76,7 @@ class MetricsServing:
         told = Told(self._folder / "metrics.json", self._is_ours)
         self._collector = CrawlCollector(self._look, self._labels(), self._versions, told)
         self._run.crawl.followers.add(self)
-        self.committed()  # one is taken before the first page is fetched
+        self.committed()  # a checkpoint is taken before the first page is fetched
         if values["METRICS_PORT"] is not None:
             host, port = values["METRICS_PORT"]
             try:
@@ -136,17 +138,18 @@ class MetricsServing:
 
         crawl = self._run.crawl
         figures = crawl.stats()
-        known = figures.get("links/known", 0)  # those too would have been answered by the cache
+        # Links that were found lately are not even submitted; the cache would have known them too.
+        known_links = figures.get("links/known", 0)
         more = {
             "ready": crawl.outlook.ready_hosts(),
-            "lookups": figures["seen/submitted"] + known,
-            "cache_hits": figures["seen/cache_hits"] + known,
+            "lookups": figures["seen/submitted"] + known_links,
+            "cache_hits": figures["seen/cache_hits"] + known_links,
             "bandwidth_max": crawl.parts.in_force.values["BANDWIDTH_MAX"],
             "disk_least": crawl.parts.in_force.values["MIN_FREE_DISK"] * MIB,
             **self._figures(),
             **self._checkpoint(),
         }
-        # JOBDIR was moved or removed: the next checkpoint says so
+        # If JOBDIR was moved or removed, the next checkpoint says so.
         with contextlib.suppress(OSError):
             more["disk_free"] = shutil.disk_usage(self._folder).free
         return CrawlLook(
@@ -183,10 +186,10 @@ class MetricsServing:
         try:
             rewrite(self._file, self._collector.text())  # its temporary name does not end in .prom
         except OSError as error:
-            if str(error) != self._last_failure:
+            if str(error) != self._write_error:
                 logger.warning("metrics: %s cannot be written: %s", self._file, error)
-            self._last_failure = str(error)
+            self._write_error = str(error)
         else:
-            if self._last_failure is not None:
+            if self._write_error is not None:
                 logger.info("metrics: %s can be written again", self._file)
-            self._last_failure = None
+            self._write_error = None

@@ -1,4 +1,8 @@
-"""Checks the closed form of requests from outside, in letters or as seeds, field by field.
+"""Checks requests that come from outside, in letters of a hive or as seeds, field by field.
+
+A *request word* is what a Scrapy request has beside its URL, as text in the link (`Link.request`):
+its priority and a dot if that is not 0, then a msgpack of its fields in base64. Its form is closed:
+fields that are not listed here are refused.
 
 A spider's own code may ask for anything. Whoever can write to the hive's server, or to the key of
 its seeds, chooses among URLs, forms and the spider's callbacks; never a class or module to load,
@@ -32,7 +36,8 @@ METHOD = re.compile(r"[A-Z]{1,32}")
 HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 ENCODING = re.compile(r"[A-Za-z0-9_:-]{1,40}")
 OUR_META = frozenset(("depth", "webcrawl", "webcrawl_private"))  # the crawl itself says these
-CONNECTING = frozenset(  # they choose where a connection goes, or a file that is written
+# Keys of meta that choose where a connection goes, or a file that is written.
+CONNECTING = frozenset(
     ("_auth_proxy", "_scheme_proxy", "bindaddress", "ftp_local_filename", "proxy")
 )
 BROWSER = "playwright_"  # its options may name a proxy, a file, a function by its module
@@ -56,6 +61,8 @@ SIMPLE = (
     ),
     *("PosixPath", "PurePosixPath", "OrderedDict", "Counter", "defaultdict", "deque"),
 )
+# The codes of the others: a request within this one; a method of the spider, by its name; an object
+# of a class that the spider uses; a value that was not stored, and is only in another process.
 A_REQUEST, A_METHOD, AN_OBJECT, IN_MEMORY = 100, 101, 102, 103
 A_CLASS = "class"  # asked of Takes in the place of callback or errback
 DEEPEST = 32  # values within values
@@ -91,28 +98,32 @@ def check_word(word: str, takes: Takes) -> None:
     if not WORD.fullmatch(word):
         raise UnfitRequest("not a valid request word")
     try:
-        given = read_word(word)
+        fields = read_word(word)
     except (TypeError, ValueError, RecursionError) as error:
         raise UnfitRequest(f"an unreadable request word ({error})") from error
-    _check_fields(given, takes, 0)
+    _check_fields(fields, takes, 0)
 
 
-def _check_fields(given: Mapping[Any, Any], takes: Takes, depth: int) -> None:
-    """Raise UnfitRequest unless each field of a request from another drone is known and valid."""
-    for name, value in given.items():
-        fits = FIELDS.get(name)
-        if fits is None or not fits(value):
+def _check_fields(fields: Mapping[Any, Any], takes: Takes, depth: int) -> None:
+    """Raise UnfitRequest unless each field of a request is known and valid.
+
+    `depth`: of the request, which may be a value in another one's meta.
+    """
+    for name, value in fields.items():
+        is_valid = FIELDS.get(name)
+        if is_valid is None or not is_valid(value):
             raise UnfitRequest(
                 f"field {_shown(name)} is not allowed in a request between drones, "
                 "or has an invalid value"
             )
-    meta = given.get("meta")
-    keywords = given.get("cb_kwargs")
+    meta = fields.get("meta")
+    keywords = fields.get("cb_kwargs")
     check_meta(meta or {})
+    # The tests of FIELDS have looked into all other fields.
     _check_value(meta, takes, depth)
     _check_value(keywords, takes, depth)
-    _check_method_of_spider("callback", given.get("callback"), keywords or {}, takes)
-    _check_method_of_spider("errback", given.get("errback"), {}, takes)
+    _check_method_of_spider("callback", fields.get("callback"), keywords or {}, takes)
+    _check_method_of_spider("errback", fields.get("errback"), {}, takes)
 
 
 def _check_method_of_spider(
@@ -127,45 +138,49 @@ def _check_value(value: Any, takes: Takes, depth: int) -> None:
     if depth > DEEPEST:
         raise UnfitRequest("a value is nested too deeply")
     if isinstance(value, dict):
-        for key, one in value.items():
+        for key, item in value.items():
             _check_value(key, takes, depth + 1)
-            _check_value(one, takes, depth + 1)
+            _check_value(item, takes, depth + 1)
     elif isinstance(value, list):
-        for one in value:
-            _check_value(one, takes, depth + 1)
+        for item in value:
+            _check_value(item, takes, depth + 1)
     elif isinstance(value, msgpack.ExtType):
         _check_extension(
             value.code, msgpack.unpackb(value.data, strict_map_key=False), takes, depth + 1
         )
 
 
-def _check_extension(code: int, extension: Any, takes: Takes, depth: int) -> None:
-    """Raise UnfitRequest for a value of one of our own types, which has these parts."""
+def _check_extension(code: int, parts: Any, takes: Takes, depth: int) -> None:
+    """Raise UnfitRequest for a value that msgpack has no form of, unless it may come from outside.
+
+    `code`: its type, by SIMPLE or one of the codes below that. `parts`: what it is made of.
+    """
     is_simple = 0 <= code < len(SIMPLE)
     if is_simple:
-        _check_value(extension, takes, depth)
+        _check_value(parts, takes, depth)
     elif code == A_METHOD:
-        if not (isinstance(extension, str) and takes("callback", extension, {})):
-            raise UnfitRequest(f"the spider has no callback {_shown(extension)}")
+        if not (isinstance(parts, str) and takes("callback", parts, {})):
+            raise UnfitRequest(f"the spider has no callback {_shown(parts)}")
     elif code == A_REQUEST:
-        _check_inner_request(extension, takes, depth)
-    elif code == AN_OBJECT and _is_object(extension):
-        _check_object(*extension, takes=takes, depth=depth)
+        _check_inner_request(parts, takes, depth)
+    elif code == AN_OBJECT and _is_object(parts):
+        _check_object(*parts, takes=takes, depth=depth)
     elif code == IN_MEMORY:
         raise UnfitRequest("a value exists only in the memory of another process")
     else:
         raise UnfitRequest(f"a value has an unknown type ({code})")
 
 
-def _check_inner_request(said: Any, takes: Takes, depth: int) -> None:
-    url = said.pop("url", None) if isinstance(said, dict) else None
+def _check_inner_request(fields: Any, takes: Takes, depth: int) -> None:
+    # A request within another has its URL among its fields; that of the outer one is the link's.
+    url = fields.pop("url", None) if isinstance(fields, dict) else None
     if not isinstance(url, str):
         raise UnfitRequest("a request inside a request has no URL")
-    _check_fields(said, takes, depth)
+    _check_fields(fields, takes, depth)
 
 
-def _is_object(said: Any) -> bool:
-    return isinstance(said, list) and len(said) == len(("module", "name", "fields"))
+def _is_object(parts: Any) -> bool:
+    return isinstance(parts, list) and len(parts) == len(("module", "name", "fields"))
 
 
 def _check_object(module: Any, name: Any, fields: Any, *, takes: Takes, depth: int) -> None:
@@ -184,8 +199,8 @@ def check_meta(meta: Mapping[str, Any]) -> None:
             raise UnfitRequest(f"meta {_shown(key)}: only the spider's own code may set it")
         if key in OUR_META:
             raise UnfitRequest(f"meta {_shown(key)}: only the crawl itself sets it")
-        fits = OPTIONS.get(key)
-        if fits is not None and not fits(value):
+        is_valid = OPTIONS.get(key)  # None: a key of the spider's own, with any value
+        if is_valid is not None and not is_valid(value):
             raise UnfitRequest(f"meta {_shown(key)}: the value has the wrong type")
 
 
@@ -237,14 +252,15 @@ def _bytes(value: Any) -> bytes:
 
 
 def _are_cookies(value: Any) -> bool:
+    # Scrapy takes one dict of cookies, or a list of dicts with their attributes.
     if isinstance(value, list):
-        return all(isinstance(one, dict) and _is_flat(one) for one in value)
+        return all(isinstance(cookie, dict) and _is_flat(cookie) for cookie in value)
     return isinstance(value, dict) and _is_flat(value)
 
 
 def _is_flat(value: Mapping[Any, Any]) -> bool:
     return all(
-        isinstance(key, (str, bytes)) and isinstance(one, DATA) for key, one in value.items()
+        isinstance(key, (str, bytes)) and isinstance(item, DATA) for key, item in value.items()
     )
 
 
@@ -264,14 +280,15 @@ def _is_named(value: Any) -> bool:
 
 
 def _are_words(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 
 def _is_whole(value: Any) -> bool:
-    return type(value) is int
+    return type(value) is int  # a bool is an instance of int, too
 
 
 def _is_number(value: Any) -> bool:
+    """Return whether Scrapy can compute with this value; None stands for its default."""
     if value is None or isinstance(value, (int, float)):
         return True
     try:
