@@ -35,7 +35,7 @@ OWN = {
     "on_ended": "ended",
     "next_figures": "figures",
 }
-# nothing is said until it is awaited or read
+# a method of these kinds does nothing until its result is awaited or read
 RUN_LATER_KINDS = (iscoroutinefunction, isasyncgenfunction, isgeneratorfunction)
 NAMES = {*OWN, *OWN.values(), "from_settings", "state", "restore"}
 TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
@@ -46,13 +46,14 @@ PREFIX = "feature."  # before the dotted path of one that has a state, in the ta
 def open_features(ground: Ground) -> None:
     """Make the features that FEATURES names.
 
-    Raise RulesError if one is no feature, or cannot be made.
+    Raise RulesError if one is no feature, or cannot be made; StoreError if one cannot take back its
+    state.
     """
     values = ground.values
     for path in values["FEATURES"]:
-        named = load(path)
+        loaded = load(path)
         try:
-            feature = named.from_settings(values) if hasattr(named, "from_settings") else named()
+            feature = loaded.from_settings(values) if hasattr(loaded, "from_settings") else loaded()
         except Exception as error:  # anything may be wrong with a class of the user's own
             raise RulesError(f"FEATURES: {path} cannot be created: {error!r}") from error
         refuse_unknown(type(feature), f"FEATURES: {path}", OWN)
@@ -82,16 +83,16 @@ def open_features(ground: Ground) -> None:
 
 
 def _methods_of(feature: object) -> dict[str, tuple[str, Callable[..., Any]]]:
-    """Return the name and the method that a feature has for each moment."""
-    found = {}
-    for moment, former in OWN.items():
-        for name in (former, moment):
+    """Return, by moment, the method that a feature has for it, and the name of the method."""
+    methods = {}
+    for moment, former_name in OWN.items():
+        for name in (former_name, moment):  # if it has both, the present name counts
             method = getattr(feature, name, None)
             # A class may be derived from Feature, whose methods do nothing.
             is_own = getattr(type(feature), name, None) is not getattr(Feature, name, None)
             if callable(method) and is_own:
-                found[moment] = name, method
-    return found
+                methods[moment] = name, method
+    return methods
 
 
 def _join(
@@ -99,7 +100,9 @@ def _join(
 ) -> None:
     """Add each method of a user's feature to the moment it is for; its errors are caught there."""
     if "next_decision" in methods:
-        moments.next_decision.append(_asked(guarded(path, *methods["next_decision"], _verdict)))
+        moments.next_decision.append(
+            _as_decision(guarded(path, *methods["next_decision"], _verdict))
+        )
     if "next_headers" in methods:
         moments.next_headers.append(guarded(path, *methods["next_headers"], _headers, ()))
     if "on_page" in methods:
@@ -122,7 +125,10 @@ class SavedFeature(Part):
     """A feature with `state` and `restore`: what it knows is part of every checkpoint."""
 
     def __init__(self, db: CrawlDB, path: str, feature: Any) -> None:
-        """StoreError if it cannot take back its state: the crawl would go on with another one."""
+        """Have the feature take back its state of the last checkpoint.
+
+        Raise StoreError if it cannot: the crawl would go on with another one.
+        """
         self._db = db
         self._path = path
         self._feature = feature
@@ -135,6 +141,7 @@ class SavedFeature(Part):
         db.join(self)
 
     def save(self) -> None:
+        """Save the feature's state; raise StoreError if it cannot be had: the checkpoint fails."""
         try:
             data = msgpack.packb(self._feature.state())
         except Exception as error:
@@ -146,11 +153,11 @@ class SavedFeature(Part):
         return StoreError(f"{self._path}.{method} failed: {error!r}")
 
 
-def _heeded(found: Any) -> None:
-    """Refuse an awaitable as the result of a method that is only notified."""
-    if isawaitable(found):
+def _check_is_not_awaitable(result: Any) -> None:
+    """Raise TypeError for an awaitable, as the result of a method that is only notified."""
+    if isawaitable(result):
         raise TypeError(
-            f"it returned {found!r}, which is never awaited: the method must not be async"
+            f"it returned {result!r}, which is never awaited: the method must not be async"
         )
 
 
@@ -158,51 +165,59 @@ def guarded(
     path: str,
     name: str,
     call: Callable[..., Any],
-    sound: Callable[[Any], Any] = _heeded,
+    sound: Callable[[Any], Any] = _check_is_not_awaitable,
     nothing: object = None,
 ) -> Callable[..., Any]:
-    """Return the call, with `sound` applied to its result, and `nothing` for None or errors.
+    """Return the user's function `call`, changed so that its errors cost the crawl nothing.
 
-    An error of the user's own, also one of `sound`, is logged, counts for ERROR_BREAKER, and costs
-    nothing else.
+    `path` and `name`: its class and its name, for the log. `sound` checks its result, and makes of
+    it what the crawl takes; it raises for a wrong one. `nothing` is returned in place of None, and
+    after an error.
+
+    An error of the user's own, also one of `sound`, is logged, and counts for ERROR_BREAKER. Lacks
+    of the machine, StoreError and the end of the process are raised.
     """
 
-    def told(*what: Any) -> Any:
+    def call_guarded(*arguments: Any) -> Any:
         try:
-            found = call(*what)
-            return nothing if found is None else sound(found)
+            result = call(*arguments)
+            return nothing if result is None else sound(result)
         except BaseException as error:  # a panic of a library in Rust is no Exception
             if isinstance(error, StoreError | KeyboardInterrupt | SystemExit) or lack(error):
                 raise
             logger.exception("%s.%s", path, name)
             return nothing
 
-    return told
+    return call_guarded
 
 
-def _verdict(found: Any) -> bool | float:
-    """Return the result of `next_decision` as the crawl takes it.
+def _verdict(result: Any) -> bool | float:
+    """Return the result of `next_decision` as the crawl takes it: True, False, or a time.
 
-    Numpy's numbers are numbers too, and a wait for ever is refused.
+    Numpy's numbers are numbers too, and to wait for ever is to be refused. Raise TypeError for
+    anything else.
     """
-    found = _plain(found)
-    if isinstance(found, bool):
-        return found
-    if found == inf:
+    result = _plain(result)
+    if isinstance(result, bool):
+        return result
+    if result == inf:
         return False
-    if isinstance(found, Real) and isfinite(found):
-        return float(found)
-    raise TypeError(f"it returned {found!r}, but must return True, False or a time in seconds")
+    if isinstance(result, Real) and isfinite(result):
+        return float(result)
+    raise TypeError(f"it returned {result!r}, but must return True, False or a time in seconds")
 
 
-def _plain(found: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return a number of numpy's as one of Python's, which JSON has."""
-    return found.item() if hasattr(found, "item") else found
+    return value.item() if hasattr(value, "item") else value
 
 
-def _headers(found: Any) -> list[tuple[bytes, bytes]]:
-    """Return the result of `next_headers` as the crawl takes it."""
-    pairs = [(name, value) for name, value in found]
+def _headers(result: Any) -> list[tuple[bytes, bytes]]:
+    """Return the result of `next_headers` as the crawl takes it.
+
+    Raise TypeError if it is not pairs of bytes, ValueError for what no header may have.
+    """
+    pairs = [(name, value) for name, value in result]
     for name, value in pairs:
         if not (isinstance(name, bytes) and isinstance(value, bytes)):
             raise TypeError(f"it returned {pairs!r}, but headers must be pairs of bytes")
@@ -215,12 +230,12 @@ def _headers(found: Any) -> list[tuple[bytes, bytes]]:
     return pairs
 
 
-def _numbers(found: Any) -> dict[str, int | float]:
-    """Return the result of `next_figures`: stats.json has no other values."""
-    figures = {name: _plain(one) for name, one in dict(found).items()}
-    for name, one in figures.items():
-        # JSON has neither NaN nor infinity.
-        is_number = isinstance(one, int | float) and isfinite(one)
+def _numbers(result: Any) -> dict[str, int | float]:
+    """Return the result of `next_figures`; raise TypeError unless it is finite numbers by name."""
+    figures = {name: _plain(value) for name, value in dict(result).items()}
+    for name, value in figures.items():
+        # JSON, and so stats.json, has neither NaN nor infinity.
+        is_number = isinstance(value, int | float) and isfinite(value)
         if not is_number or not isinstance(name, str):
             raise TypeError(
                 f"it returned {figures!r}, but figures must be a dict of numbers by name"
@@ -228,22 +243,22 @@ def _numbers(found: Any) -> dict[str, int | float]:
     return figures
 
 
-def _asked(next_decision: Callable[[Link, float], Any]) -> Callable[[Link, float], Decision]:
-    """Return the call for URLs alone, not for what the crawl needs for them.
+def _as_decision(next_decision: Callable[[Link, float], Any]) -> Callable[[Link, float], Decision]:
+    """Return a function that makes of the answer of a user's feature a Decision of the crawl's.
 
-    False ends a URL, a time has it wait until then.
+    False ends a URL, a time has it wait until then, and anything else lets it pass. The feature is
+    not asked about a robots.txt or a probe, which the crawl needs for other URLs.
     """
 
     def decide(link: Link, now: float) -> Decision:
-        """Return what the feature's answer means: refuse, wait until, or None to allow."""
         if link.is_prerequisite or link.is_probe:
             return None
-        found = next_decision(link, now)
-        if found is False:
+        answer = next_decision(link, now)
+        if answer is False:
             return Status.REFUSED
-        if not isinstance(found, float):
+        if not isinstance(answer, float):
             return None
         # A time that is past would have the URL asked about again at once, and again.
-        return max(found, now + 1.0)
+        return max(answer, now + 1.0)
 
     return decide

@@ -34,15 +34,16 @@ class Absence(NamedTuple):
 
 
 class AwayServers:
-    """Asks whoever talks to such a server whether that answers."""
+    """The servers from which the crawl gets URLs, as far as they do not answer now."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._asked: list[Callable[[], Absence | None]] = []
+        # one function per server; it returns None while the server answers
+        self._absence_checks: list[Callable[[], Absence | None]] = []
 
     def watch(self, absence: Callable[[], Absence | None]) -> None:
-        """Ask this from now on; None is the answer while the server is there."""
-        self._asked.append(absence)
+        """Ask this function, too, from now on; it returns None while its server answers."""
+        self._absence_checks.append(absence)
 
     @property
     def names(self) -> str:
@@ -51,16 +52,18 @@ class AwayServers:
 
     def __str__(self) -> str:
         """Return for which servers the crawl waits, and since when; empty if all answer."""
-        said = [
+        servers = [
             f"{absence.server}, which has not answered since {self._moment(absence.since)}"
             for absence in self._absences()
         ]
-        return f"waits for {' and '.join(said)}" if said else ""
+        return f"waits for {' and '.join(servers)}" if servers else ""
 
     def _absences(self) -> list[Absence]:
-        return [absence for ask in self._asked if (absence := ask()) is not None]
+        absences = [check() for check in self._absence_checks]
+        return [absence for absence in absences if absence is not None]
 
     def _moment(self, at: float) -> str:
+        """Return a time for a message, without the date if that was less than a day ago."""
         form = "%H:%M:%S" if self._clock() - at < DAY else "%Y-%m-%d %H:%M:%S"
         return time.strftime(form, time.localtime(at))
 
@@ -75,8 +78,9 @@ SEEDS_REMEMBERED = 1 << 12  # seeds that are remembered
 class Seeding(Part):
     """Reads seeds in batches, as far as the crawl needs them.
 
-    `all_first`: nothing is fetched until all are read, for with the scope `seeds` they say which
-    links are inside.
+    A *source* is a list of seeds: that of the command line, which is read first, or one that a
+    command has added while the crawl ran. `all_first`: nothing is fetched until all are read, for
+    with the scope `seeds` they say which links are inside.
     """
 
     def __init__(
@@ -100,26 +104,25 @@ class Seeding(Part):
         self._pipeline = pipeline
         self._seen = seen
         self._of_command_line = seeds
-        self._next_of_command_line = seeds
+        self._next_of_command_line = seeds  # None once its turn has come
         self._longest = longest
-        self._of_commands: dict[
-            str, Seeds
-        ] = {}  # sources by command that are not read to their ends
-        self._read_counts = [0, 0]  # good and bad seeds of the sources that are read to their ends
+        # sources by command that are not read to their ends
+        self._of_commands: dict[str, Seeds] = {}
+        # good and bad seeds of the sources by command that are read to their ends
+        self._read_counts = [0, 0]
         self._sources_done: list[str] = []  # by command, read to their ends
-        # sources by command that cannot be opened now, and how far they were read
+        # sources by command that cannot be read to their ends now, and how far they were read
         self._sources_lost: dict[str, bytes] = {}
         self.waits = False  # for what our machine lacks to read on
-        self.lately = RecentUrls(
-            SEEDS_REMEMBERED
-        )  # seeds of this run: a checkpoint may not have them yet
+        # seeds of this run: a checkpoint may not have them yet
+        self.lately = RecentUrls(SEEDS_REMEMBERED)
         position = db.get(META)
         if seeds is not None and position is not None:
             seeds.resume(position, in_turns=in_turns)
         self._all_first = all_first
         self._other_drones = other_drones
         self._restore()
-        self._seeds = self._next_source()
+        self._seeds = self._next_source()  # the source that is read now
         self.ended = self._seeds is None
         db.join(self)
 
@@ -139,6 +142,7 @@ class Seeding(Part):
         )
 
     def _restore(self) -> None:
+        """Open the sources by command that earlier runs have not read to their ends."""
         data = self._db.get(MORE)
         if data is None:
             return
@@ -147,7 +151,10 @@ class Seeding(Part):
             self._reopen(source, place)
 
     def _reopen(self, source: str, place: bytes) -> None:
-        """Open a source by command of a former run, which may have gone since."""
+        """Open a source by command of a former run, which may have gone since; log it if so.
+
+        `place`: how far it was read; empty: from the beginning.
+        """
         try:
             seeds = self._seeds_of(source)
             if place:
@@ -159,6 +166,8 @@ class Seeding(Part):
             self._of_commands[source] = seeds
 
     def _seeds_of(self, source: str) -> Seeds:
+        """Return the reader of a source; raise SeedError or OSError if it cannot be opened."""
+        # The path of a file below JOBDIR is kept without it, because JOBDIR may be moved.
         if source.startswith(BELOW_JOBDIR):
             jobdir, place = self._db.folder.parent, source.removeprefix(BELOW_JOBDIR)
             if self._other_drones is not None and not (jobdir / place).exists():
@@ -172,7 +181,7 @@ class Seeding(Part):
         Raise SeedError or OSError if one cannot be opened: then none is read.
         """
         new = [source for source in sources if source not in self._of_commands]
-        # All are opened before one is added.
+        # All are opened before one is added: if one cannot be, the command has had no effect.
         self._of_commands |= {source: self._seeds_of(source) for source in new}
         for source in sources:
             self._sources_lost.pop(source, None)
@@ -182,20 +191,24 @@ class Seeding(Part):
 
     def _next_source(self) -> Seeds | None:
         """Return the source to be read now: the seeds of the command line first."""
-        given, self._next_of_command_line = self._next_of_command_line, None
-        return given if given is not None else next(iter(self._of_commands.values()), None)
+        of_command_line = self._next_of_command_line
+        self._next_of_command_line = None
+        if of_command_line is not None:
+            return of_command_line
+        return next(iter(self._of_commands.values()), None)
 
     def _end_source(self) -> None:
-        """Note that the source that was read is at its end."""
+        """Note that the source that was read is at its end, and go on with the next.
+
+        A source by command with a list that could not be read to the end is kept for the next run.
+        """
         for source, seeds in self._of_commands.items():
             if seeds is self._seeds:
                 if seeds.unread:
                     self._sources_lost[source] = seeds.position
                 else:
-                    self._read_counts = [
-                        self._read_counts[0] + seeds.taken,
-                        self._read_counts[1] + seeds.bad,
-                    ]
+                    good, bad = self._read_counts
+                    self._read_counts = [good + seeds.taken, bad + seeds.bad]
                     self._sources_done.append(source)
                 del self._of_commands[source]
                 break
@@ -204,7 +217,7 @@ class Seeding(Part):
 
     @property
     def taken(self) -> int:
-        return self._read_counts[0] + sum(one.taken for one in self._sources())
+        return self._read_counts[0] + sum(seeds.taken for seeds in self._sources())
 
     @property
     def former(self) -> str:
@@ -213,7 +226,7 @@ class Seeding(Part):
 
     @property
     def bad(self) -> int:
-        return self._read_counts[1] + sum(one.bad for one in self._sources())
+        return self._read_counts[1] + sum(seeds.bad for seeds in self._sources())
 
     @property
     def away(self) -> int:
@@ -221,9 +234,8 @@ class Seeding(Part):
 
         What they still have is not lost.
         """
-        return len(self._sources_lost) + (
-            self._of_command_line.unread if self._of_command_line is not None else 0
-        )
+        unread_lists = self._of_command_line.unread if self._of_command_line is not None else 0
+        return len(self._sources_lost) + unread_lists
 
     def _sources(self) -> Iterator[Seeds]:
         if self._of_command_line is not None:
@@ -240,6 +252,7 @@ class Seeding(Part):
         seeds = list(self._next(most))
         keys, passed, _ = self._pipeline.process("", 0, self._starts(seeds))
         links = [Link(url, seed=url) for url in passed]
+        # If all seeds have passed as starts, none is a link of a segment: no second look at them.
         of_segment = list(_of_segment(seeds)) if len(links) < len(seeds) else []
         if of_segment:
             links += of_segment
@@ -260,8 +273,9 @@ class Seeding(Part):
         """
         if self._all_first:
             starts = dict.fromkeys(link.seed for link in _of_segment(seeds) if link.seed)
+            # For the filter of the scope, which learns from seeds that pass it.
             self._pipeline.process("", 0, list(starts))
-        return [one.url for one in seeds if one.found is None]
+        return [seed.url for seed in seeds if seed.found is None]
 
     def _next(self, most: int) -> Iterator[Seed]:
         """Yield up to `most` seeds, from one source after the other.
@@ -295,11 +309,11 @@ class Seeding(Part):
     def again(self) -> None:
         """Read all seeds once more: in a hive some may have become this drone's."""
         self._read_counts = [0, 0]
-        before = [*self._sources_done, *self._sources_lost]
+        sources_before = [*self._sources_done, *self._sources_lost]
         self._sources_done = []
         self._sources_lost = {}
         # Those that are away, too, from their beginning: what they have may be ours by now.
-        for source in before:
+        for source in sources_before:
             self._reopen(source, b"")
         for seeds in self._sources():
             seeds.restart()
@@ -325,8 +339,11 @@ class Seeding(Part):
 
 
 def _of_segment(seeds: Sequence[Seed]) -> Iterator[Link]:
-    """Return the links among these that an earlier segment's pages had."""
-    for one in seeds:
-        if one.found is not None:
-            path, via, seed, chain = one.found
-            yield Link(one.url, path, via, seed, chain=chain)
+    """Yield the links among these that pages of an earlier segment had.
+
+    A segment is a list of URLs that a crawl fetches without following links.
+    """
+    for seed in seeds:
+        if seed.found is not None:
+            path, via, first_seed, chain = seed.found
+            yield Link(seed.url, path, via, first_seed, chain=chain)

@@ -59,7 +59,9 @@ from webcrawl.urls.seeds.seed_source import AwayError, is_url, list_paths
 logger = logging.getLogger(__name__)
 
 LOOK_INTERVAL = 1.0  # seconds between two looks whether anything is left
-OUTPUTS: dict[str, str] = {  # by name and in their order; those after NEWS get only new pages
+# Module and class by name, in the order in which pages go through them; those after `news` get only
+# the pages that this lets pass.
+OUTPUTS: dict[str, str] = {
     "warc": "warc.Warc",
     "links": "logs.LinkLog",
     "changes": "tables.Changes",
@@ -85,21 +87,25 @@ class _Ended(Exception):  # noqa: N818 - reads as what it is
 class Standalone:
     """Opens a crawl, drives it until nothing is left or it is told to stop, and closes it.
 
-    Every page that is news goes to `deliver`, and is finished when that returns.
+    A *trip* is a URL's way through the crawl; `driver` calls the steps of the loop here for each:
+    `take`, `fetch`, `visit`, `process`. Every page that is news goes to `deliver`, and is finished
+    when that returns.
     """
 
     def __init__(self, values: CheckedSettings, given: Mapping[str, Any], deliver: Deliver) -> None:
         """`values`: the checked settings; `given`: the user's own, as they were written."""
         self._values = values
         self._deliver = deliver
+        # the reason of the end, once the crawl is to stop
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.run = Run(self.stop, given)
         self._outputs: list[Output] = []
+        # Steps of the outputs through which each page goes, in order.
         self._processors: list[Callable[[Any], Any]] = []
         self.driver: Driver | None = None  # once it is open
-        self._network: Network | None = None  # to be closed
+        self._network: Network | None = None  # to be closed, even if opening the crawl fails
         self._delivered = 0  # pages in this run
-        self.errors = 0  # pages that ended with one of somebody's code
+        self.errors = 0  # pages that ended with an error of the user's code or of an output
 
     # -- the beginning
 
@@ -113,6 +119,7 @@ class Standalone:
         check_folder(folder)
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._of_loop)
+        # As many connections as fit into the limit of open files: for fetches, and kept ones.
         capacity = Capacity()
         fits = capacity.fit(values)
         self.slots = fits.fetches
@@ -144,12 +151,16 @@ class Standalone:
         )
 
     async def _connect(self, values: CheckedSettings, seeds: str) -> None:
-        """Make the network, the crawl and the steps of its loop."""
+        """Connect the network and the crawl: make the steps of the loop that use both.
+
+        They are `fetching`, `making` (pages of answers), `finish` and `hear` (of robots.txt).
+        """
         run, network = self.run, self.network
         parts, visitor = run.crawl.parts, run.visitor
         hops = values["REDIRECT_MAX_HOPS"] if values["URL_FOLLOW"] else 0
-        others = [host_of(url) for url in filter(is_url, list_paths(seeds))]
-        run.fates = fates = SeedFates(run.crawl, hops, others)
+        # A host whose name does not exist may be a misspelt one of these.
+        hosts_of_urls = [host_of(url) for url in filter(is_url, list_paths(seeds))]
+        run.fates = fates = SeedFates(run.crawl, hops, hosts_of_urls)
         robots = RobotsHearing(visitor, run.fail, pages=True)
         end = PageEnd(
             run.crawl,
@@ -199,12 +210,15 @@ class Standalone:
         self.hear = robots.pages_of
 
     def _open_outputs(self) -> None:
-        """Open the outputs that OUTPUTS names, and `news`, in the order in which pages go through them."""
+        """Open the outputs that OUTPUTS names, and `news`, in the order of OUTPUTS in this file.
+
+        The user's own come last.
+        """
         for name, path in OUTPUTS.items():
             if name in self._values["OUTPUTS"] or name == "news":
                 file, _, kind = path.partition(".")
-                made_by = getattr(import_module(f"webcrawl.crawl.outputs.{file}"), kind)
-                self._add(made_by(self._values), name)
+                output_class = getattr(import_module(f"webcrawl.crawl.outputs.{file}"), kind)
+                self._add(output_class(self._values), name)
         for path in own_outputs(self._values["OUTPUTS"]):
             self._add(load(path)(self._values), path)
 
@@ -214,9 +228,9 @@ class Standalone:
         self._processors += processors(name, output)
 
     def _begin(self, values: CheckedSettings) -> None:
-        """Open the checkpoints, make the loop, and start everything that runs at intervals.
+        """Open the checkpoints, make the loop, start what runs at intervals, and begin to fetch.
 
-        In the end each of these is stopped by `run.stops`. Then the first fetches are begun.
+        In the end `run.stops` stops all that runs at intervals.
         """
         run, network, folder = self.run, self.network, Path(values["JOBDIR"])
         run.keeping.open(run.crawl, self.barrier, _never)
@@ -233,6 +247,7 @@ class Standalone:
         space.start()
         self._stats = StatsWriting(run, folder, lambda: self.errors)
         self._stats.begin()
+        # When this run began, and the counters then: limits are on what this run does.
         self._begun = time.monotonic()
         self._before = Counter(run.crawl.parts.counters)
         looking = Loop(self._look)
@@ -255,17 +270,23 @@ class Standalone:
             self.driver.wake()
 
     def may_fetch(self) -> bool:
+        """Return whether another download may begin now.
+
+        Not if no slot is free, if a command or a lack of disk holds the crawl, if the crawl has
+        failed, or while the network lacks descriptors or has used up its bandwidth.
+        """
         network, in_force = self.network, self.run.crawl.parts.in_force
         if self.is_full or in_force.held or self.run.failed:
             return False
         return not (network.shortage.is_pausing or network.bandwidth.held)
 
     def take(self) -> Trip | None:
+        """Return the next URL that is due, or None if none is."""
         while True:
             trip = next_trip(self.run.crawl, self.network.bandwidth, self.timer)
             if trip is None or trip.link is None or not trip.link.request:
                 return trip
-            # a spider's own request, which only that can make
+            # A request of a spider's own, of a run with Scrapy: only the spider can make it.
             self.run.crawl.refuse(trip.link, Status.NO_METHOD)
 
     async def fetch(self, trip: Trip) -> bool:
@@ -278,16 +299,16 @@ class Standalone:
         """Take the pages of an answer through the processors to the caller.
 
         Raise nothing: a mistake in a processor is logged and counted, and a lack of the machine
-        ends the crawl.
+        ends the crawl. An error in place of the pages is handled as if a processor had raised it.
         """
         if isinstance(page_or_error, Exception):
             page_or_error = _raising(page_or_error)
         try:
             for page in page_or_error:
                 await self._processed(page)
-        except Dropped:
+        except Dropped:  # an output keeps the page from those after it
             return
-        except _Ended:
+        except _Ended:  # not booked: the next run has the page again
             trip.abandoned = True
         except Exception as error:
             self.errors += 1
@@ -296,7 +317,10 @@ class Standalone:
                 self.run.fail(error)
 
     async def _processed(self, page: Page) -> None:
-        """Take a page through the processors and deliver the item; stop at the item count."""
+        """Take a page through the processors and deliver the item; stop at the item count.
+
+        Raise _Ended for a page beyond that count, and whatever a processor raises.
+        """
         item: Any = page
         for process in self._processors:
             item = process(item)
@@ -314,7 +338,7 @@ class Standalone:
         self.run.fail(error)
 
     def be_idle(self) -> None:
-        """Nothing is under way: perhaps nothing is left."""
+        """Stop the crawl if nothing is queued and no source may bring more: nothing is under way."""
         if self.run.crawl.pending:
             return
         may_get_more = any(source() for source in self.run.sources)
@@ -325,6 +349,7 @@ class Standalone:
         """Do nothing: a page is closed whatever it waits for."""
 
     def _look(self) -> None:
+        """Look, once in LOOK_INTERVAL, whether a limit is reached or nothing is left."""
         driver = self.driver
         if driver is not None:
             driver.look()
@@ -333,6 +358,7 @@ class Standalone:
                 self.be_idle()
 
     def _heed_limits(self) -> None:
+        """Stop at a limit of Scrapy's CloseSpider: of this run, but of all runs for the bytes."""
         values, counters = self._values, self.run.crawl.parts.counters
         if 0 < values["CLOSESPIDER_TIMEOUT"] <= time.monotonic() - self._begun:
             self.stop("closespider_timeout")
@@ -342,12 +368,16 @@ class Standalone:
             self.stop("closespider_bytes")
 
     def _hold(self, why: str) -> str:
+        """Fetch nothing for this reason, or go on if it is empty; return that in words."""
         self.run.crawl.parts.hold(why)
         self.wake()
         return f"nothing is fetched ({why})" if why else "fetching resumes"
 
     def _of_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """End the crawl at a lack that no part has noticed: a page would count as done."""
+        """End the crawl if it lacked memory or the like where no part has noticed it.
+
+        Else the page that was under way would count as done.
+        """
         error = context.get("exception")
         if isinstance(error, Exception) and lack(error) and not self.run.saves_no_more:
             self.run.fail(error)
@@ -372,7 +402,9 @@ class Standalone:
     async def close(self, reason: str) -> None:
         """Take the last checkpoint, and close everything; the next run does what is under way.
 
-        Raise why the crawl could not keep what it did, if it could not.
+        Raise StoreError if the crawl could not keep what it did, or could not send it to the store;
+        after the end of a crawl NothingFetched or AwayError, if its seeds gave nothing or were not
+        all read.
         """
         run = self.run
         self.stop(reason)
@@ -409,13 +441,13 @@ class Standalone:
         Then close the outputs, and take the last checkpoint.
         """
         run = self.run
-        drained = driver.close()
+        drained = driver.close()  # takes no more URLs; done when none is under way
         self.running.abandon()
         driver.cancel()
         try:
             await asyncio.wait_for(asyncio.shield(drained), STOP_GRACE)
         except TimeoutError:
-            driver.forsake()
+            driver.forsake()  # pages that catch the cancellation, and go on
         run.stops.close()
         # Before the last checkpoint, which has what they still write.
         for output in reversed(self._outputs):
@@ -448,11 +480,11 @@ async def _close(output: Output) -> None:
 
 
 def _raising(error: Exception) -> Iterable[Page]:
-    """No page, but the reason."""
+    """Return pages of which the first raises this error."""
     yield from ()
     raise error
 
 
 def _never() -> bool:
-    """Nobody awaits a download of a page's own here."""
+    """Return False: without a spider no code awaits a download of its own."""
     return False
