@@ -23,7 +23,10 @@ CLOSED = 60.0  # seconds for close_spider of pipelines, in a crawl that was told
 
 
 class Way(Protocol):
-    """A way of pages through spider and pipelines: Scrapy's engine, or the crawl's own loop."""
+    """A way of pages through spider and pipelines: Scrapy's engine, or the crawl's own loop.
+
+    `cancel` cancels the pages that wait there. `forsake` ends those that go on nevertheless.
+    """
 
     def waiting_pages(self) -> Mapping[Trip, Any]: ...
     def cancel(self) -> None: ...
@@ -31,14 +34,19 @@ class Way(Protocol):
 
 
 async def closed(close: Callable[[], Awaitable[None]], hurries: Callable[[], bool]) -> bool:
-    """Close the pipelines, and return whether they are closed.
+    """Close the pipelines, and return whether they are closed; raise what `close` raises.
 
-    If `hurries`, those that are not closed after CLOSED seconds are left.
+    If `hurries` says that the crawl was told to stop, pipelines that are not closed after CLOSED
+    seconds are left.
     """
-    task, seconds = asyncio.ensure_future(close()), 0.0
-    while not (await asyncio.wait({task}, timeout=REPORTED_AFTER))[0]:
+    task = asyncio.ensure_future(close())
+    seconds = 0.0
+    while True:
+        done, _ = await asyncio.wait({task}, timeout=REPORTED_AFTER)
+        if done:
+            break
         seconds += REPORTED_AFTER
-        waits = of([one.get_coro() for one in asyncio.all_tasks()], "close_spider")
+        waits = of([other.get_coro() for other in asyncio.all_tasks()], "close_spider")
         if hurries() and seconds >= CLOSED:
             logger.error(
                 "close_spider of a pipeline does not return%s: the crawl ends without waiting for it",
@@ -57,10 +65,13 @@ async def closed(close: Callable[[], Awaitable[None]], hurries: Callable[[], boo
 
 
 class LastPages:
-    """From the beginning of the closing, with the time for downloads, pages have LEFT_AFTER seconds."""
+    """Says for which pages the end of a crawl waits, and cancels them after LEFT_AFTER seconds.
+
+    The seconds are from the beginning of the closing, the time for downloads included.
+    """
 
     def __init__(self, ways: Sequence[Way], what: str) -> None:
-        """`what` becomes of pages that do not come back."""
+        """`what`: what becomes of pages that do not come back, for the log."""
         self._ways = ways
         self._what = what
         asyncio.get_running_loop().call_later(REPORTED_AFTER, self._say)
@@ -81,6 +92,7 @@ class LastPages:
             )
 
     def _cancel(self) -> None:
+        """Cancel the pages that have not come back; end them if they catch that."""
         if pages := waiting_pages(self._ways):
             line = "%s did not return from the spider or the pipelines%s: %s; the first is %s"
             url = readable(next(iter(pages)).url)
@@ -97,7 +109,10 @@ def waiting_pages(ways: Iterable[Way]) -> dict[Trip, Any]:
 
 
 def of(coroutines: Iterable[Any], name: str = "") -> str:
-    """Where they wait, in brackets, if that is known; `name`: only in functions of this name."""
-    found = {suspended(one) for one in coroutines}
-    places = sorted(place for place in found if place and place.startswith(name))
+    """Return where these wait, in brackets; empty if that is not known.
+
+    `name`: only in functions of this name.
+    """
+    all_places = {suspended(coroutine) for coroutine in coroutines}
+    places = sorted(place for place in all_places if place and place.startswith(name))
     return f" [{'; '.join(places)}]" if places else ""

@@ -27,18 +27,18 @@ REPORTED = "unkept"
 
 
 class Unkept:
-    """Counts them, logs each kind once per run, and makes the run that ends the crawl report them."""
+    """Counts lost requests, logs each kind once per run, and has the end of a run report them."""
 
     def __init__(self, db: CrawlDB, counters: Counter[str]) -> None:
         self._db = db
         self._counters = counters
-        self._told: set[str] = set()
+        self._logged_kinds: set[str] = set()
 
     def add(self, kind: str, line: str) -> None:
-        """Count one more; the first of its kind is told in a line."""
+        """Count one more; of the first of its kind in this run, log `line`."""
         self._counters[COUNTED] += 1
-        if kind not in self._told:
-            self._told.add(kind)
+        if kind not in self._logged_kinds:
+            self._logged_kinds.add(kind)
             logger.error(
                 "%s; this request is lost, and further ones of this kind are counted, "
                 "but not logged",
@@ -47,11 +47,11 @@ class Unkept:
 
     def report(self) -> int:
         """Return the number that no run has reported at its end; call it before the checkpoint."""
-        found = self._counters[COUNTED] + self._counters[NAMELESS]
+        lost = self._counters[COUNTED] + self._counters[NAMELESS]  # over all runs
         reported = int(self._db.get(REPORTED) or 0)
-        if found != reported:
-            self._db.set(REPORTED, b"%d" % found)
-        return found - reported
+        if lost != reported:
+            self._db.set(REPORTED, b"%d" % lost)
+        return lost - reported
 
 
 def reason_of(status: int) -> str:
@@ -83,12 +83,13 @@ class Refusals(Part):
         self._log = log
         self._wants = wants
         data = db.get(META)
-        # for `take`
+        # refusals that `take` has not given out yet, the oldest first
         self.waiting = (
             deque(Refusal(*saved) for saved in msgpack.unpackb(data)) if data else deque()
         )
+        # those whose errback is being called, in the order of `take`
         self._under_way: dict[Refusal, None] = {}
-        self._saved = len(self.waiting)
+        self._saved = len(self.waiting)  # in the last checkpoint
         db.join(self)
 
     def __len__(self) -> int:
@@ -118,6 +119,7 @@ class Refusals(Part):
     # -- the checkpoint
 
     def save(self) -> None:
+        """Save what is left; a crawl without refusals writes nothing."""
         if self or self._saved:
             # Those under way, too: their errbacks have not ended.
             left = [(one.record, one.status) for one in (*self._under_way, *self.waiting)]

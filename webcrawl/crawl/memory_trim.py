@@ -19,18 +19,15 @@ logger = logging.getLogger(__name__)
 
 MIB = 1 << 20
 WORTHWHILE_GAIN = 4 * MIB  # a trim that gives back less was in vain
-RAREST = 16  # intervals
+RAREST = 16  # intervals between two trims at most
 
 
 class TrimPace:
-    """The schedule: a trim at every interval while that pays, else after twice as many.
-
-    RAREST is the most intervals between two.
-    """
+    """The schedule: a trim at every interval while that pays, else after twice as many."""
 
     def __init__(self) -> None:
-        self._every = 1
-        self._left = 1
+        self._every = 1  # intervals between two trims
+        self._left = 1  # intervals until the next
 
     def due(self) -> bool:
         """Count an interval; return whether a trim is due."""
@@ -38,7 +35,7 @@ class TrimPace:
         return self._left <= 0
 
     def gave(self, size: int) -> None:
-        """Takes the bytes that a trim gave back."""
+        """Set when the next trim is due, by the bytes that the last one gave back."""
         self._every = 1 if size >= WORTHWHILE_GAIN else min(2 * self._every, RAREST)
         self._left = self._every
 
@@ -49,6 +46,7 @@ class Trim:
     def __init__(
         self, interval: float, trim: Callable[[], None], resident: Callable[[], int]
     ) -> None:
+        """`interval`: in seconds. `resident` returns the bytes that the process has in memory."""
         self._interval = interval
         self._trim = trim
         self._resident = resident
@@ -91,6 +89,7 @@ class Garbage:
         self._before = gc.get_threshold()
 
     def opened(self) -> None:
+        """Take what exists by now out of all collections, and have these come less often."""
         gc.freeze()
         atexit.register(gc.freeze)  # a last search for cycles at exit would take 0.1 s
         gc.set_threshold(*THRESHOLDS)

@@ -25,7 +25,7 @@ DOUBTED = "probes/doubted"  # and of those of them that show the same for most p
 
 
 class MissingPages:
-    """Asks, and knows the answers again."""
+    """Asks hosts for URLs that cannot exist (*probes*), and recognises what they answer."""
 
     def __init__(self, frontier: Frontier, counters: Counter[str], seed: int) -> None:
         self._frontier = frontier
@@ -45,7 +45,10 @@ class MissingPages:
         self._frontier.expedite(Link(url, f"{page.path}S", page.url, page.seed).pack())
 
     def heard(self, link: Link, exchange: Exchange, recogniser: Recogniser) -> None:
-        """Take the answer. If it is something else than a page, nothing follows from it."""
+        """Keep what a host shows for a URL that cannot exist, if that is a page.
+
+        Else the host has no soft 404s, or none that can be told from its pages.
+        """
         kind = recogniser.recognise(exchange.status, exchange.headers, exchange.body)
         exchange.state.recognised = PROBE
         shown = None
@@ -59,8 +62,8 @@ class MissingPages:
     def shows(self, exchange: Exchange, recogniser: Recogniser) -> bool:
         """Return whether an answer is what its host shows for what does not exist.
 
-        First some pages are only compared. If most of them look like it, what was learned is
-        forgotten.
+        First some pages are only compared (until the probe `is_tried`), and this returns False. If
+        most of them look like it, all pages of the host do, and what was learned is forgotten.
         """
         if not self._counters[FOUND] or not 200 <= exchange.status < 300:
             return False

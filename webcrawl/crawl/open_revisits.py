@@ -30,17 +30,21 @@ logger = logging.getLogger(__name__)
 
 
 def open_revisiting(ground: Ground, frontier: Frontier) -> tuple[Revisiting, Signalling | None]:
-    """Return the parts that fetch pages again, or did formerly, and hear of signals.
+    """Return the part that fetches pages again, or did formerly, and the one that hears of signals.
 
     Records of a former run stay if this one fetches nothing again: what waits in the frontier comes
     back to them.
     """
     values, db, counters, clock = ground.values, ground.db, ground.counters, ground.clock
-    path, data = values["REVISIT_POLICY"], db.get(REVISITING)
-    on, former = path != NONE, msgpack.unpackb(data)["policy"] if data is not None else NONE
+    path = values["REVISIT_POLICY"]
+    on = path != NONE
+    data = db.get(REVISITING)
+    former_path = msgpack.unpackb(data)["policy"] if data is not None else NONE
     if not on:
-        path = _former(former)
-    random, split, sample = Random(values["RANDOM_SEED"]), Split(clock), Sample(ground.key)
+        path = _former(former_path)
+    random = Random(values["RANDOM_SEED"])
+    split = Split(clock)
+    sample = Sample(ground.key)
     options = PolicyOptions(values["REVISIT_AGE"], split.rate, split.known, random, sample)
     policy: Policy = made("REVISIT_POLICY", path, Policy, options)
     signals = Signals(db, Fingerprints(ground.key), random, counters, clock.wall) if on else None
@@ -51,13 +55,24 @@ def open_revisiting(ground: Ground, frontier: Frontier) -> tuple[Revisiting, Sig
         random=random,
         key=ground.key,
         counters=counters,
-        resumes=path == former,
+        resumes=path == former_path,
     )
     importance = Weighed(getattr(policy, "importance", by_depth))
     counts = RevisitCounts(db, sample, counters, clock)
-    parts = (path, policy), split, frontier, importance, counts, random, ground.excludes
     revisiting = Revisiting(
-        db, clock, revisits, *parts, signals=signals, on=on, new=not counters["answers"]
+        db,
+        clock,
+        revisits,
+        (path, policy),
+        split,
+        frontier,
+        importance,
+        counts,
+        random,
+        ground.excludes,
+        signals=signals,
+        on=on,
+        new=not counters["answers"],
     )
     counts.now = revisiting.now
     ground.moments.join(revisiting)
@@ -87,7 +102,10 @@ def open_revisiting(ground: Ground, frontier: Frontier) -> tuple[Revisiting, Sig
 
 
 def _tell(records: int, *, on: bool, late: bool) -> None:
-    """`late`: pages were fetched before anything was kept of them."""
+    """Log that records are left as they are, or that pages have none.
+
+    `late`: pages were fetched before anything was kept of them.
+    """
     if not on and records:
         logger.info(
             "REVISIT_POLICY = none: %s will not be fetched again; their records stay",

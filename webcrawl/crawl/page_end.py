@@ -45,7 +45,7 @@ class Archiving:
 
 
 class PageEnd:
-    """Books each trip once."""
+    """Books each trip once: writes what its page has to write, archives, and ends its URL."""
 
     def __init__(
         self,
@@ -59,7 +59,10 @@ class PageEnd:
         fail: Callable[[Exception], None],
         count_retry: CountRetry | None = None,
     ) -> None:
-        """`is_cut_short`: whether the end of the crawl cut short a download that a page awaited."""
+        """`is_cut_short`: whether the end of the crawl cut short a download that a page awaited.
+
+        `robots` books a robots.txt that reached no callback. `fail` ends the crawl.
+        """
         self._count_retry = count_retry
         self._crawl = crawl
         self._visitor = visitor
@@ -71,7 +74,11 @@ class PageEnd:
         self._fail = fail
 
     def finished(self, trip: Trip) -> None:
-        """Book a trip that is over, its pipelines included."""
+        """Book a trip that is over, its pipelines included.
+
+        A trip that the end of the crawl cut short is not booked: the next run has its URL again.
+        Raise nothing but what has to end more than a page: an error of the booking ends the crawl.
+        """
         trip.booked = True
         if self._bandwidth.rate and trip.link is not None:
             self._bandwidth.finished(_size(trip))
@@ -81,25 +88,26 @@ class PageEnd:
             except BaseException as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
                 self._fail(tamed(error))
         elif trip.visited and trip.link is not None:
-            # its body is seen, and it comes again
+            # Its body counts as seen, and comes again in the next run: it is no duplicate then.
             self._crawl.parts.halfway.leave_out((trip.link.url,))
         if trip.exchange is not None:
-            # What somebody keeps of the page is theirs: downloads do not wait for it. A pipeline
-            # that collects a thousand pages, or a list of all pages, would stop the crawl once it
-            # has room's worth of long bodies.
+            # A long body has a claim on room for which downloads wait. What somebody keeps of the
+            # page is theirs: a pipeline that collects a thousand pages would stop the crawl once
+            # these had all the room.
             trip.exchange.claim = None
         self._barrier.leave(trip)
 
     def hide(self, trip: Trip) -> None:
-        """Note whether the request comes again, so that the spider gets only its last answer.
+        """Note whether the URL is retried, so that the spider gets only its last answer.
 
-        Scrapy's own retries do the same.
+        Scrapy's own retries do the same. Called when the download has ended.
         """
         link = trip.link
         outcome = trip.outcome
         if link is None or outcome is None:
             return
         exchange = trip.exchange
+        # A wall may have answered with an error, or with 202 and a challenge.
         if exchange is not None and (exchange.status >= 400 or exchange.status == ACCEPTED):
             self._visitor.looks(link, exchange, outcome)
         trip.comes_again = trip.abandoned or self._crawl.will_retry(link, outcome)
@@ -132,6 +140,7 @@ class PageEnd:
         return exchange.state.again
 
     def _comes_again(self, link: Link, outcome: Outcome) -> bool:
+        """Return whether the frontier will retry a URL that ended so."""
         # Nearly all answers are plain: for these the frontier need not be asked.
         is_plain = outcome.status == HTTPStatus.OK and not outcome.short
         return not is_plain and self._crawl.will_retry(link, outcome)
@@ -152,6 +161,7 @@ class PageEnd:
             self._count_retry(trip, again=is_retried)
 
     def _book_hostless(self, number: int, outcome: Outcome | None) -> None:
+        """Book a request that needs no host: it is done, or waits again if it was not made."""
         hostless = self._crawl.parts.hostless
         if outcome is None or outcome.status not in NO_OUTCOMES:
             hostless.done(number)

@@ -24,9 +24,11 @@ from webcrawl.net.gopher import MENU, item_url, items
 
 
 def ftp_links(body: bytes, content_type: str, url: str) -> DocumentLinks:
-    """Return the entries of an FTP folder, without names that point elsewhere."""
+    """Return the entries of an FTP folder as links, without names that point elsewhere."""
     base = split_type(url)[0]
-    found = DocumentLinks(base if base.endswith("/") else f"{base}/", _encoding(body))
+    if not base.endswith("/"):  # else the names would replace that of the folder
+        base += "/"
+    found = DocumentLinks(base, _encoding(body))
     for entry in entries(body, mlsd=content_type.endswith("format=mlsd")):
         points_elsewhere = entry.name in (b".", b"..") or b"/" in entry.name
         if entry.kind == "other" or points_elsewhere:
@@ -74,7 +76,8 @@ def _encoding(body: bytes) -> str:
 class PageReading:
     """Reads documents and sitemaps.
 
-    The two readers of each pair are equal; the second one is for `read_ahead`.
+    The two readers of each pair are equal; the second one is for `read_ahead`, which may run in a
+    thread beside `read`.
     """
 
     def __init__(
@@ -98,29 +101,33 @@ class PageReading:
     def read_ahead(self, link: Link, exchange: Exchange) -> None:
         """Read the links of a large page, before `visit`; one call at a time, from any thread."""
         if 200 <= exchange.status < 300:
-            sitemap = is_sitemap(link.path)
-            reader = self._of_sitemaps[1] if sitemap else self._ahead
-            body = exchange.body if sitemap else exchange.body[: self.most]
+            reads_sitemap = is_sitemap(link.path)
+            reader = self._of_sitemaps[1] if reads_sitemap else self._ahead
+            body = exchange.body if reads_sitemap else exchange.body[: self.most]
             exchange.state.found = reader.links(
                 body, exchange.content_type, link.url, headers=exchange.headers
             )
 
     def read(self, page: Page, exchange: Exchange) -> None:
-        """Read a body, set the page's links, base, encoding and title, and tell the hearers."""
-        links = LISTINGS.get(page.content_type)
-        if links is not None:
-            found = links(exchange.body[: self.most], exchange.content_type, page.url)
-        else:  # a browser may have followed a redirect
+        """Read a body, set the page's links, base, encoding and title, and tell the hearers.
+
+        What `read_ahead` has found of it is taken in place of a second reading.
+        """
+        listing_links = LISTINGS.get(page.content_type)
+        if listing_links is not None:
+            found = listing_links(exchange.body[: self.most], exchange.content_type, page.url)
+        else:
             link = page.link
-            sitemap = link is not None and is_sitemap(link.path)
-            reader = self._of_sitemaps[0] if sitemap else self._reader
-            body = exchange.body if sitemap else exchange.body[: self.most]
+            reads_sitemap = link is not None and is_sitemap(link.path)
+            reader = self._of_sitemaps[0] if reads_sitemap else self._reader
+            body = exchange.body if reads_sitemap else exchange.body[: self.most]
+            # By the URL of the exchange, not of the page: a browser may have followed a redirect.
             found = exchange.state.found or reader.links(
                 body, exchange.content_type, exchange.url, headers=exchange.headers
             )
             if not NAMES.isdisjoint(exchange.names):
                 self._reader.add_headers(found, exchange.headers, exchange.url)
-            if found.note:
+            if found.note:  # why a PDF may have more links, for the crawl log
                 exchange.state.notes += (found.note,)
                 self._counters.update([found.note.replace(":", "/")])
         page.base = found.base
@@ -170,7 +177,11 @@ class LinkRules:
 
 
 class PageLinks:
-    """Submits links of pages that were visited."""
+    """Submits links of pages that were visited.
+
+    A link is a FoundLink, a tuple of kind, address, text and rel. A *hop* is its letter in the
+    discovery path.
+    """
 
     def __init__(
         self, discovery: Discovery, rules: LinkRules, wanted: frozenset[str], moments: Moments
@@ -184,11 +195,15 @@ class PageLinks:
         self._most = rules.most
         self._obey_nofollow = rules.obey_nofollow
         self._hops = rules.hops
+        # Kinds that are read for the link log alone are not followed.
         reads_more = not wanted <= rules.followed
         self._selects = rules.obey_nofollow or reads_more
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
-        """Submit the links of a page that was visited, or only these."""
+        """Submit the links of a page that was visited, or only these.
+
+        Sets `page.followed`. Of a page that is withheld the links are forgotten afterwards.
+        """
         link = page.link
         if link is not None:
             page.followed = ()
@@ -202,12 +217,14 @@ class PageLinks:
     ) -> None:
         """Submit the `found` links, unless a rule or a feature wants otherwise.
 
-        `own`: all links that the page has.
+        `own`: all links that the page has. Sets `page.followed`, and `page.flags`: for each of the
+        page's links whether it was followed, or None if that is not known.
         """
         for next_links in self._takes:
             found = next_links(page, link, found)
         if not found or (self._obey_nofollow and self._rules.forbids(page)):
             return
+        # Usually all kinds that are read are followed: then no link is looked at here.
         flags = None
         wanted = found
         if self._selects or redirects_in_a_row(link.path) >= self._redirects:
@@ -231,25 +248,27 @@ class PageLinks:
     ) -> None:
         """Submit these links of a page.
 
-        `hops`: the letters of some kinds; those of all others are `other`.
+        `hops`: the letters of some kinds; those of all others are `other`. `needed`: the page needs
+        them to be shown (requisites.py).
         """
         # Most pages have links of one letter, which then stands for all of them.
         letters = "".join(set(map(hops.get, set(map(KIND, found)), repeat(other))))
         if len(letters) > 1:
             letters = "".join([hops.get(one[0], other) for one in found])
         addresses = [*map(ADDRESS, found)]
-        # outputs ask for the canonical forms only if links of all kinds were read
-        read = page.found
+        # Where canonical addresses are kept, for outputs. They ask for them only if links of all
+        # kinds were read.
+        document = page.found
         targets = None
-        if read is not None and read.whole and read.base == page.base:
-            targets = read.targets
+        if document is not None and document.whole and document.base == page.base:
+            targets = document.targets
         self._discovery.discover(
             link, addresses, letters, base=page.base, needed=needed, targets=targets
         )
 
     def cut(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
         """Return the links of a page, only the first ones if they are too many or too long."""
-        if len(found) <= min(FEW, self._most):
+        if len(found) <= min(FEW, self._most):  # so few are never too long
             return found
         first = found if page.content_type in LISTINGS else found[: self._most]
         kept = fitting_links(link, page.base, [*map(ADDRESS, first)])
@@ -266,5 +285,6 @@ class PageLinks:
         if redirects_in_a_row(link.path) >= self._redirects:
             kinds -= {"refresh"}
         if self._obey_nofollow:
+            # By kind, and by rel if the link has one.
             return [one[0] in kinds and not (one[3] and is_nofollow(one[3])) for one in found]
         return list(map(kinds.__contains__, map(KIND, found)))

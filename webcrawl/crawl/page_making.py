@@ -14,7 +14,7 @@ from webcrawl.store.errors import StoreError
 
 
 class PageMaking:
-    """Reads all pages at hand, submits the links of each, then looks up what outputs want."""
+    """Makes pages of all answers at hand, submits their links, then looks up what outputs want."""
 
     def __init__(
         self,
@@ -36,10 +36,13 @@ class PageMaking:
         self._end_error = end_error
 
     def pages(self, trips: Sequence[Trip]) -> list[Iterable[Page] | Exception]:
-        """Return for each answer its page, or why there is none."""
+        """Return for each answer its page, or why there is none.
+
+        What is iterated may raise after the page: then only its links could not be chosen.
+        """
         pages = self._visited(trips)
         # One stage after the other over all pages: a stage then finds its code and its tables in
-        # the processor's caches.
+        # the processor's caches. In `ends` is the error of each page, or None.
         ends = [_tried(self._follow, page) if isinstance(page, Page) else page for page in pages]
         if self._look_ups:
             pages_made = [page for page in pages if isinstance(page, Page)]
@@ -47,14 +50,17 @@ class PageMaking:
         return list(map(self._page_or_error, trips, pages, ends))
 
     def _look_up(self, pages: Sequence[Page]) -> None:
-        """An error comes again where the outputs ask for it."""
+        """Look up what outputs want of these pages, as far as memory suffices.
+
+        An error is ignored: it comes again where the outputs ask for what is missing.
+        """
         for look_up in self._look_ups:
             for page in pages:
                 if isinstance(_tried(look_up, page), MemoryError):
                     return
 
     def _visited(self, trips: Sequence[Trip]) -> list[Page | Exception]:
-        """Each page, or why there is none.
+        """Return each page, or why there is none.
 
         Without memory the crawl ends at once: the next page might take it down.
         """
@@ -92,6 +98,7 @@ class PageMaking:
 
 
 def _tried(call: Callable[[Page], object], page: Page) -> Any:
+    """Return what the call returns, or the error that it raises."""
     try:
         return call(page)
     except BaseException as error:  # noqa: BLE001 - as above

@@ -15,7 +15,8 @@ from webcrawl.crawl.revisit.record import is_ahead
 from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.frontier.seen.content import ContentSeen
 
-# In digests that are kept beside those of bodies
+# What is hashed with the digest of a body, or with a URL: so the digests of a page's states can be
+# kept among those of bodies, and are never taken for one.
 CHANGED, FETCHED, HERE, COPY = b"changed ", b"fetched ", b" here ", b" copy "
 
 
@@ -35,7 +36,7 @@ class States:
         The digest is of the decoded body: a content coding may come out otherwise each time, by
         gzip's time stamp.
         """
-        number = 0
+        number = 0  # there is no body
         if exchange.status == 200:
             page.digest = self._digests(exchange.body)
             number = int.from_bytes(page.digest[:8], "big") or 1
@@ -60,6 +61,7 @@ class States:
             return PageJudgement(Change.GONE, announced=True) if is_gone else None
         if judgement.change is not Change.NEW:
             return judgement
+        # It seems to be new: only its states show whether it had this body before.
         if self._had(page) and not self._known.was_gone(link):
             return replace(judgement, change=Change.UNCHANGED, by=By.DIGEST)
         return replace(judgement, change=Change.CHANGED, by=By.TEXT)
@@ -73,7 +75,10 @@ class States:
         *,
         was_fetched: bool,
     ) -> None:
-        """Note a judgement in the page, in its exchange and among the digests."""
+        """Note a judgement in the page, in its exchange and among the digests.
+
+        `was_fetched`: a signal has had this page fetched, and its own record is not here.
+        """
         change = judgement.change
         exchange.state.revisit = judgement
         exchange.state.same_since = judgement.stored

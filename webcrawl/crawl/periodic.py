@@ -24,20 +24,20 @@ class Loop:
     def __init__(self, call: Callable[[], object]) -> None:
         self._call = call
         self._timer: asyncio.TimerHandle | None = None
-        self._seconds = 0.0
-        self._due = 0.0
+        self._seconds = 0.0  # between two calls
+        self._due = 0.0  # time of the next call, by the event loop's clock
 
     def start(self, seconds: float, *, now: bool = True) -> None:
-        """`now`: the first call is at once."""
+        """Call from now on every so many seconds. `now`: the first call is at once."""
         loop = asyncio.get_running_loop()
         self._seconds = seconds
         self._due = loop.time()
         self._wait(loop)
         if now:
-            self._made()
+            self._call_or_stop()
 
     def stop(self) -> None:
-        """It may be stopped before it has started, and twice."""
+        """Call no more. It may be stopped before it has started, and twice."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -45,15 +45,18 @@ class Loop:
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
         """Set the timer for the next time, counted from the last due time, not the last call."""
         self._due += self._seconds
+        # The process was busy for longer than an interval: what was missed is not made up for.
         if self._due <= loop.time():
             self._due = loop.time() + self._seconds
         self._timer = loop.call_at(self._due, self._tick)
 
     def _tick(self) -> None:
+        # First: the function may stop the loop, and then there must be a timer to cancel.
         self._wait(asyncio.get_running_loop())
-        self._made()
+        self._call_or_stop()
 
-    def _made(self) -> None:
+    def _call_or_stop(self) -> None:
+        """Call the function; log an error, after which it is no longer called."""
         try:
             self._call()
         except Exception:
@@ -67,7 +70,7 @@ class DueTimer:
     def __init__(self, ring: Callable[[], object]) -> None:
         self._ring = ring
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = float("inf")
+        self._timer_at = float("inf")  # when it rings, by the crawl's clock
 
     def at(self, ready: float | None, now: float) -> None:
         """Have the timer ring when something is ready, unless it rings before.
@@ -81,7 +84,7 @@ class DueTimer:
         self._timer = asyncio.get_running_loop().call_later(max(ready - now, 0.0), self._rung)
 
     def stop(self) -> None:
-        """It does not ring."""
+        """Do not ring."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -51,7 +51,7 @@ def pdf_process(values: CheckedSettings) -> PdfProcess | None:
 
 
 class ReadingAhead:
-    """One thread, page after page: waiting pages keep their slots; checkpoints do not wait.
+    """Reads in one thread, page after page. A page that waits keeps its slot; checkpoints go on.
 
     What fails here, for lack of threads or memory or by a mistake, is tried again without a thread,
     and reported then. PDFs have a thread of their own, which waits for `pdfs`; their failures are
@@ -62,12 +62,13 @@ class ReadingAhead:
         self._visitor = visitor
         self._pdfs = pdfs
         self._worker = Worker(stack=SYSTEMS)  # parsers may need much of it
-        self._waiter = Worker() if pdfs is not None else None
+        self._waiter = Worker() if pdfs is not None else None  # the thread that waits for `pdfs`
 
     async def begin(self) -> None:
         """Start a thread or a process with the first one that needs it."""
 
     def __call__(self, trip: Trip) -> Awaitable[None] | None:
+        """Return the future of a large page or of a PDF; None for what is read by the visit."""
         link, exchange = trip.link, trip.exchange
         if link is None or exchange is None or link.is_prerequisite:
             return None

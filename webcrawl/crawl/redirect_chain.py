@@ -5,6 +5,9 @@ Redirects are followed, and their number is bounded, in visitor.py.
 The chain is a field of the link, so it is stored wherever the link is, and forgotten with the last hop.
 Most redirects set no cookie: then it is the keys of the URLs, and reading it takes no decoding.
 
+As text a chain is ".KEY.KEY~WORD": the keys of the URLs in hexadecimal digits, and the cookies as a
+word of msgpack in base64, which is empty without cookies.
+
 Nothing is kept here. A cookie belongs to the host that set it and goes to no other, whatever its
 Domain says. It has no expiry, but one that is set to have expired is removed.
 """
@@ -50,9 +53,9 @@ Jar = tuple[Cookie, ...]
 
 
 def after(jar: Jar, lines: Sequence[bytes], url: str, now: float) -> Jar:
-    """Return the cookies after an answer of this URL with these Set-Cookie headers.
+    """Return the cookies after an answer of this URL with these Set-Cookie headers (`lines`).
 
-    Those that do not fit are left out.
+    Those that do not fit are left out. `now`: seconds since 1970.
     """
     kept = {cookie[:3]: cookie for cookie in jar}
     for line in lines[:LINES]:
@@ -96,34 +99,40 @@ def _read(line: bytes, url: str, now: float) -> tuple[Cookie | None, bool]:
     """Return the cookie that a Set-Cookie header sets, if it may, and whether it has expired."""
     if _CONTROL.search(line):
         return None, False
-    pair, *rest = line.split(b";")
-    name, equals, value = _pair(pair)
-    is_pair = bool(name and equals)
+    cookie_part, *attribute_parts = line.split(b";")
+    name, equals, value = _split_at_equals(cookie_part)
+    has_name_and_value = bool(name and equals)
     is_too_long = len(name) + len(value) > BYTES
-    if not is_pair or is_too_long:
+    if not has_name_and_value or is_too_long:
         return None, False
-    attributes = {key.lower(): text for key, _, text in map(_pair, rest)}
+    split_parts = map(_split_at_equals, attribute_parts)
+    attributes = {key.lower(): text for key, _, text in split_parts}
     host = host_of(url)
     secure = b"secure" in attributes
     is_safe = secure and url.startswith("https:")
-    if not _may(name.lower(), attributes, host, safe=is_safe, secure=secure):
+    if not _may_set(name.lower(), attributes, host, safe=is_safe, secure=secure):
         return None, False
     path = _covered_path(attributes, url)
     return Cookie(host, path, name, value, secure), _has_expired(attributes, now)
 
 
-def _pair(part: bytes) -> tuple[bytes, bytes, bytes]:
+def _split_at_equals(part: bytes) -> tuple[bytes, bytes, bytes]:
     """Return what is before a "=", the "=" if there is one, and what follows it."""
     name, equals, value = part.partition(b"=")
     return name.strip(b" \t"), equals, value.strip(b" \t")
 
 
-def _may(
+def _may_set(
     name: bytes, attributes: dict[bytes, bytes], host: str, *, safe: bool, secure: bool
 ) -> bool:
-    """Return whether this host may set a cookie of this name and these attributes."""
+    """Return whether this host may set a cookie of this name and these attributes.
+
+    `name` is in small letters. `secure`: the cookie has the attribute Secure. `safe`: it has, and
+    came encrypted.
+    """
     domain = attributes.get(b"domain", b"").lower().removeprefix(b".")
     # RFC 6265 5.3: a server sets cookies for its host, or for a domain that its host is in.
+    # The dots: example.com is not in ample.com.
     is_foreign = bool(domain) and not (b"." + host.encode()).endswith(b"." + domain)
     if is_foreign:
         return False
@@ -138,7 +147,9 @@ def _guarded(cookie: Cookie, kept: Iterable[Cookie], url: str) -> bool:
     """Return whether a cookie that came unencrypted would replace or hide a secure one."""
     if url.startswith("https:"):
         return False
-    return any(one.secure and one.name == cookie.name and one.host == cookie.host for one in kept)
+    return any(
+        other.secure and other.name == cookie.name and other.host == cookie.host for other in kept
+    )
 
 
 def _covered_path(attributes: Mapping[bytes, bytes], url: str) -> bytes:
@@ -150,12 +161,14 @@ def _covered_path(attributes: Mapping[bytes, bytes], url: str) -> bytes:
     return _path(url).rpartition(b"/")[0] or b"/"
 
 
-def _has_expired(said: dict[bytes, bytes], now: float) -> bool:
-    age = said.get(b"max-age", b"")
-    if _NUMBER.fullmatch(age):
-        return age.startswith(b"-") or not age.strip(b"0")
+def _has_expired(attributes: dict[bytes, bytes], now: float) -> bool:
+    """Return whether a cookie is set to be removed, by Max-Age, or else by Expires."""
+    max_age = attributes.get(b"max-age", b"")
+    if _NUMBER.fullmatch(max_age):
+        # Below 0, or 0 itself; the digits are not made a number, because there may be any number.
+        return max_age.startswith(b"-") or not max_age.strip(b"0")
     # RFC 6265 5.1.1: all are in UTC
-    until = read_any_date(said.get(b"expires", b"")[:DATE].decode("latin-1"))
+    until = read_any_date(attributes.get(b"expires", b"")[:DATE].decode("latin-1"))
     return until is not None and until <= now
 
 
@@ -177,7 +190,7 @@ def follow(chain: str, key: int, url: str, lines: Sequence[bytes], now: float) -
     keys, _, word = chain.partition("~")
     # A redirect without cookies takes 32 us in all, one that sets some 51 to 69.
     if lines:
-        word = _pack(after(_jar(word), lines, url, now))
+        word = _word_of(after(_jar(word), lines, url, now))
     return f"{keys}.{key:x}~{word}"
 
 
@@ -192,7 +205,7 @@ def has_asked(chain: str, key: int) -> bool:
     return f"{key:x}" in chain.partition("~")[0].split(".")
 
 
-def _pack(jar: Jar) -> str:
+def _word_of(jar: Jar) -> str:
     return urlsafe_b64encode(msgpack.packb(jar)).decode() if jar else ""
 
 

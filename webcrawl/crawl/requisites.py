@@ -76,7 +76,8 @@ class Requisites(Feature):
             return ()
         links, needed = self._apart(page, link, found)
         if needed:
-            page.followed = needed = self._page_links.cut(page, link, needed)
+            needed = self._page_links.cut(page, link, needed)
+            page.followed = needed
             self._page_links.submit(page, link, needed, HOPS, "E", needed=True)
         return links
 
@@ -88,20 +89,23 @@ class Requisites(Feature):
         Of a page that is shown in another, and not one of the crawl itself, no link is followed. A
         frame is a link too: it is followed as one if it passes the filters.
         """
-        home = not is_needed(link.path) or self._discovery.is_within(page.url)
-        near = may_need(link.path)
+        # A page of the crawl itself, and not one that is only shown in another.
+        is_own_page = not is_needed(link.path) or self._discovery.is_within(page.url)
+        has_hops_left = may_need(link.path)
         # A frame that is a link begins a way of its own: its style sheets have three hops again.
-        frames = self._passing_frames(page, link, found) if home else frozenset()
+        frames = self._passing_frames(page, link, found) if is_own_page else frozenset()
         links, needed = [], []
         for one in found:
-            if near and is_requisite(one) and one[1] not in frames:
+            if has_hops_left and is_requisite(one) and one[1] not in frames:
                 needed.append(one)
-            elif home:
+            elif is_own_page:
                 links.append(one)
+            # A frame that is redirected by its document, not by HTTP.
             elif one[0] == "refresh" and redirects_in_a_row(link.path) < self._rules.redirects:
                 needed.append(one)
         return links, needed
 
     def _passing_frames(self, page: Page, link: Link, found: Sequence[FoundLink]) -> frozenset[str]:
+        """Return the addresses of frames that pass the filters, if frames are followed."""
         addresses = [one[1] for one in found if one[0] in FRAMES and one[0] in self._rules.followed]
         return self._discovery.passing(link, addresses, page.base) if addresses else frozenset()

@@ -16,6 +16,7 @@ from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
+# a name that does not exist, or leads to an address that must not be asked
 NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED))
 STOPPED = (
     "%s: a downloader middleware stopped the request for this robots.txt; "
@@ -49,7 +50,10 @@ class RobotsHearing:
         return self._visitor.robots_conditions(link)
 
     def pages_of(self, trip: Trip, response: RobotsAnswer | None = None) -> list[Page]:
-        """Book what came, and return its page if the crawl makes pages."""
+        """Book what came, and return its page if the crawl makes pages.
+
+        A lack of the machine ends the crawl.
+        """
         if trip.outcome is not None and trip.outcome.status in NO_OUTCOMES:  # it is asked for again
             trip.visited = True
             return []
@@ -81,9 +85,11 @@ class RobotsHearing:
         return None
 
     def _heard_exchange(self, trip: Trip) -> Page:
+        """Book an answer of one of the crawl's own clients, and return its page."""
         page = self._visitor.visit(*trip.answer())
         if page.is_none and trip.is_prerequisite and trip.outcome is not None:
-            trip.outcome.permanent = True  # its host has failed, as where none comes
+            # A wall in its place: as if the host had not answered.
+            trip.outcome.permanent = True
         if self._pages:
             self._visitor.follow_robots(page)
         return page
@@ -101,8 +107,8 @@ class RobotsHearing:
         if outcome.by_proxy:
             self._visitor.robots_way_failed(link)
             return
-        # The record of a host that is nowhere says when to ask once more. A request that a
-        # callback awaits is booked all the same: it would ask again at once, and again.
+        # Of a host without an address the frontier's record says when to ask once more. A request
+        # that a callback awaits is booked all the same: it would ask again at once, and again.
         if _is_nowhere(outcome) and _is_own(link) and not is_awaited:
             return
         # With a status of HTTP there was an answer, whose body is not known.

@@ -17,15 +17,19 @@ STOP_GRACE = 5.0  # seconds that downloads under way get when the crawl is stopp
 
 
 class Capacity:
-    """Connections: one per slot, and those kept for hosts that wait, within descriptors."""
+    """The connections that fit into the limit of open files.
+
+    They are one per slot, and those that are kept open for hosts that wait.
+    """
 
     def __init__(self) -> None:
-        self._used = in_use()
-        self.wanted = 0
+        self._used = in_use()  # descriptors at the start
+        self.wanted = 0  # CONCURRENT_REQUESTS
 
     def fit(self, values: CheckedSettings) -> ConnectionRoom:
-        """Return as many connections as these settings want, and as fit."""
-        limit, wanted = raise_limit(), values["CONCURRENT_REQUESTS"]
+        """Return as many connections as these settings want, and as fit; log if some do not."""
+        limit = raise_limit()
+        wanted = values["CONCURRENT_REQUESTS"]
         self.wanted = wanted
         kept = worth_keeping(values["FRONTIER_QUEUES"], wanted, values["POLITENESS_FACTOR"])
         fits = room(limit, self._used, wanted, kept)
@@ -39,7 +43,7 @@ class Capacity:
 
 
 class Running:
-    """By trip; an answer that is being read is among them."""
+    """The downloads under way, by trip; an answer that is being read is among them."""
 
     def __init__(self) -> None:
         self._tasks: dict[Trip, asyncio.Task[Any]] = {}
@@ -53,14 +57,14 @@ class Running:
         return task
 
     def end(self, trip: Trip) -> None:
-        """It is over, however."""
+        """Forget a download that is over, however it ended."""
         del self._tasks[trip]
 
     def __contains__(self, trip: Trip) -> bool:
         return trip in self._tasks
 
     def all(self) -> Iterable[Trip]:
-        """Every one."""
+        """Return the trips of all downloads."""
         return self._tasks.keys()
 
     def waiting(self) -> list[Trip]:
@@ -79,7 +83,7 @@ class Running:
         self._tasks[trip].cancel()
 
     def abandon(self) -> None:
-        """Ends all; the URLs of the scheduler's own are fetched when the crawl is resumed."""
+        """Cancel all downloads; the next run fetches the URLs of those that are the scheduler's."""
         for trip, task in self._tasks.items():
             trip.abandoned = True
             task.cancel()

@@ -24,13 +24,17 @@ logger = logging.getLogger(__name__)
 
 PAGES_PER_BATCH = 32  # pages of a batch
 MAX_SCORED_BYTES = 1 << 18  # bytes of a page that the scorer is given
-# pages that have no score after a batch without any, twice as many each time
+# pages that are not scored after a batch in which the scorer has died, twice as many each time
 FIRST_REST_PAGES, LONGEST_REST_PAGES = 32, 4096
 FLAWS_LOGGED = 5  # flaws that the log has in full
 
 
 class ScoringAhead:
-    """One process, and one batch after the other. A page that cannot be scored goes on without."""
+    """Gives batches of pages to the scorer, which is a process, one batch after the other.
+
+    A page that cannot be scored goes on without a score. After a batch for which the scorer has
+    died at each page it *rests*: the next pages get none.
+    """
 
     def __init__(self, before: Ahead, process: ScoreProcess) -> None:
         """`before`: what else is done with an answer first."""
@@ -38,13 +42,15 @@ class ScoringAhead:
         # A process, because the scorer is the user's code, and a thread that hangs cannot be ended.
         self._process = process
         self._worker = Worker()  # waits for the process
+        # answers for the next batch, and where each gets its score
         self._waiting: list[tuple[Exchange, asyncio.Future[PageScores]]] = []
-        self._task: asyncio.Task[None] | None = None
-        self._rests = 0
-        self._rest = 0
-        self._told = 0
+        self._task: asyncio.Task[None] | None = None  # while there are batches
+        self._unscored_left = 0  # pages that are still not scored in this rest
+        self._rest_pages = 0  # pages of this or the last rest; 0: the last batch was scored
+        self._flaws_logged = 0
 
     async def begin(self) -> None:
+        """Start the scorer; raise StoreError if it cannot be started."""
         await self._before.begin()
         try:
             await asyncio.wrap_future(self._worker.submit(self._process.scored, ()))
@@ -58,8 +64,8 @@ class ScoringAhead:
             return before
         if exchange is None or not is_scored(exchange):
             return before
-        if self._rests:
-            self._rests -= 1
+        if self._unscored_left:
+            self._unscored_left -= 1
             exchange.state.scored = UNSCORED
             return before
         scored: asyncio.Future[PageScores] = asyncio.get_running_loop().create_future()
@@ -78,12 +84,16 @@ class ScoringAhead:
     async def _work(self) -> None:
         """Score the bodies that wait, some at once, in another process, until none waits."""
         while self._waiting:
-            # The crawl may have ended those that are done.
-            batch = [one for one in self._waiting[:PAGES_PER_BATCH] if not one[1].done()]
+            # A page that the crawl no longer waits for has its future cancelled.
+            batch = [
+                (exchange, scored)
+                for exchange, scored in self._waiting[:PAGES_PER_BATCH]
+                if not scored.done()
+            ]
             del self._waiting[:PAGES_PER_BATCH]
             bodies = [
-                ScoredBody(one.url, one.content_type, one.body[:MAX_SCORED_BYTES])
-                for one, _ in batch
+                ScoredBody(exchange.url, exchange.content_type, exchange.body[:MAX_SCORED_BYTES])
+                for exchange, _ in batch
             ]
             try:
                 scores = await asyncio.wrap_future(
@@ -91,26 +101,32 @@ class ScoringAhead:
                 )
             except (OSError, RuntimeError, MemoryError) as error:
                 scores = [PageScores(None, flaw=str(error))] * len(batch)
-            self._judge(batch, scores)
-            for (_, waits), one in zip(batch, scores, strict=True):
-                if not waits.done():  # the crawl may have ended
-                    waits.set_result(one)
+            self._note_failures(batch, scores)
+            for (_, scored), page_scores in zip(batch, scores, strict=True):
+                if not scored.done():  # the crawl may have ended while the batch was scored
+                    scored.set_result(page_scores)
         self._task = None
 
-    def _judge(
-        self, batch: list[tuple[Exchange, asyncio.Future[PageScores]]], found: list[PageScores]
+    def _note_failures(
+        self, batch: list[tuple[Exchange, asyncio.Future[PageScores]]], scores: list[PageScores]
     ) -> None:
-        """After a batch of failures the next pages are spared the wait for more of them."""
-        for (exchange, _), one in zip(batch, found, strict=True):
-            if one.flaw and self._told < FLAWS_LOGGED:
-                self._told += 1
-                last = "; further ones are only counted" if self._told == FLAWS_LOGGED else ""
-                logger.warning("No score for %s: %s%s", exchange.url, one.flaw, last)
-        have_all_died = bool(found) and all(one.flaw == DIED.flaw for one in found)
-        self._rest = (
-            min(max(2 * self._rest, FIRST_REST_PAGES), LONGEST_REST_PAGES) if have_all_died else 0
-        )
-        self._rests = self._rest
+        """Log the first failures; begin a rest if the scorer has died at every page of the batch.
+
+        So the next pages are spared the wait for more of the same.
+        """
+        for (exchange, _), page_scores in zip(batch, scores, strict=True):
+            if page_scores.flaw and self._flaws_logged < FLAWS_LOGGED:
+                self._flaws_logged += 1
+                is_last = self._flaws_logged == FLAWS_LOGGED
+                last = "; further ones are only counted" if is_last else ""
+                logger.warning("No score for %s: %s%s", exchange.url, page_scores.flaw, last)
+        have_all_died = bool(scores) and all(one.flaw == DIED.flaw for one in scores)
+        if have_all_died:
+            twice = max(2 * self._rest_pages, FIRST_REST_PAGES)
+            self._rest_pages = min(twice, LONGEST_REST_PAGES)
+        else:
+            self._rest_pages = 0
+        self._unscored_left = self._rest_pages
 
     def close(self) -> None:
         self._before.close()

@@ -35,23 +35,24 @@ OF_FILTERS = {  # what lets seeds through that a filter drops
 
 
 class SeedFates:
-    """Hears of seeds until one has an answer. `others`: hosts that a misspelt name may have meant.
+    """Keeps, by host, why its seeds gave nothing: the *fate* of a seed, or of what it redirects to.
 
-    `hops`: redirects in a row that are followed. `alone`: nothing but these seeds can bring a page: it
-    is no drone of a hive, and no spider that makes requests of its own.
+    `others`: hosts that a misspelt name may have meant. `hops`: redirects in a row that are
+    followed. `alone`: nothing but these seeds can bring a page: it is no drone of a hive, and no
+    spider that makes requests of its own.
     """
 
     def __init__(
         self, crawl: Crawl, hops: int, others: Collection[str] = (), *, alone: bool = True
     ) -> None:
-        """Begin to hear how URLs end. `hops`: redirects allowed in a row."""
+        """Begin to hear how URLs end."""
         self._crawl = crawl
         self._hops = hops
         self._others = others
         self._alone = alone
-        self._words: dict[str, tuple[str, str]] = {}  # by host: the kind of failure, and the line
-        self._told: Counter[str] = Counter()
-        self._loop = ""  # a redirect to what was asked
+        self._fates: dict[str, tuple[str, str]] = {}  # by host: the kind of failure, and the line
+        self._lines_logged: Counter[str] = Counter()  # by kind; those beyond LINES_PER_KIND, too
+        self._loop = ""  # the line about a redirect to what was asked
         crawl.parts.log.hearers.append(self._ended)
 
     @property
@@ -66,8 +67,9 @@ class SeedFates:
         """
         if isinstance(error, (NoNetwork, NoSocket, NotRunning)):
             return
+        # Redirects and a robots.txt alone have led from a seed to it.
         is_of_seed = not link.path.strip("RP")
-        if not is_of_seed or len(self._words) >= HOSTS:
+        if not is_of_seed or len(self._fates) >= HOSTS:
             return
         host = host_of(link.url)
         line = in_words(error, link.url, self._others)
@@ -82,15 +84,16 @@ class SeedFates:
         if link.path.strip("R"):
             return
         host = host_of(link.url)
+        # Else a redirect is an answer like others.
         follows_redirects = self._hops > 0
         if follows_redirects and exchange is not None and exchange.status in REDIRECTS:
-            self._led(host, link, exchange)
+            self._note_redirect(host, link, exchange)
         elif outcome.status == Status.ROBOTS_FORBIDDEN:
             self._note("robots", host, f"{host}: its robots.txt forbids {link.url}")
         elif outcome.status > 0:
-            self._words.pop(host, None)
+            self._fates.pop(host, None)  # there was an answer
 
-    def _led(self, host: str, link: Link, exchange: Exchange) -> None:
+    def _note_redirect(self, host: str, link: Link, exchange: Exchange) -> None:
         """Note where a seed is redirected if the target is not fetched; else that has a fate."""
         target = redirect_target(exchange)
         leads = f"{link.url} redirects to {target[:LONG]}"
@@ -110,29 +113,31 @@ class SeedFates:
             self._note("scope", host, f"{leads}, which is out of scope: use that as a seed")
 
     def _is_left_out(self, target: str, link: Link) -> bool:
+        """Return whether the filter of the scope drops the target of a redirect."""
         origin = Origin(link.url, link.depth, f"{link.path}R")
-        for one in self._crawl.parts.pipeline.chain.filters:
-            if one.name == "scope":
-                return not one.keep([target], origin)
+        for url_filter in self._crawl.parts.pipeline.chain.filters:
+            if url_filter.name == "scope":
+                return not url_filter.keep([target], origin)
         return False
 
     def _note(self, kind: str, host: str, line: str) -> None:
-        is_known = self._words.get(host, ("",))[0] == kind
-        is_too_many = host not in self._words and len(self._words) >= HOSTS
-        if is_known or is_too_many:
+        """Note the fate of a host's seeds in place of an earlier one; log the first of a kind."""
+        known_kind, _ = self._fates.get(host, ("", ""))
+        is_too_many = host not in self._fates and len(self._fates) >= HOSTS
+        if known_kind == kind or is_too_many:
             return
-        self._words[host] = kind, line
-        self._told[kind] += 1
-        if self._told[kind] <= LINES_PER_KIND:
+        self._fates[host] = kind, line
+        self._lines_logged[kind] += 1
+        if self._lines_logged[kind] <= LINES_PER_KIND:
             logger.warning("%s", line)
 
     def progress(self) -> str:
         """Return why there is no page yet, in a few words; empty if there is, or why is unknown."""
-        if not self._words or self.got:
+        if not self._fates or self.got:
             return ""
-        _, first = next(iter(self._words.values()))
-        others = len(self._words) - 1
-        more = f" and {count(others, 'host')} more" if others else ""
+        _, first = next(iter(self._fates.values()))
+        other_hosts = len(self._fates) - 1
+        more = f" and {count(other_hosts, 'host')} more" if other_hosts else ""
         return f"no seed has answered: {first}{more}"
 
     def lines(self) -> list[str]:
@@ -145,12 +150,13 @@ class SeedFates:
         return lines
 
     def _lines_of_hosts(self) -> Iterator[str]:
-        first: dict[str, str] = {}
+        """Yield the first line of each kind of failure, and how many hosts have the same kind."""
+        first_lines: dict[str, str] = {}
         hosts: Counter[str] = Counter()
-        for kind, line in self._words.values():
-            first.setdefault(kind, line)
+        for kind, line in self._fates.values():
+            first_lines.setdefault(kind, line)
             hosts[kind] += 1
-        for kind, line in first.items():
+        for kind, line in first_lines.items():
             more = hosts[kind] - 1
             yield f"{line} (and {more} more of this kind)" if more else line
 

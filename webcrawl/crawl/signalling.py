@@ -21,6 +21,7 @@ Tell = Callable[[str, float, str], bool]
 class Signalling(Feature):
     """Has pages fetched again of which listings say that they have changed.
 
+    A *listing* is a sitemap or a feed; a *hub* sends the new entries of a feed by itself (WebSub).
     A sitemap speaks for its own host, and a feed for its registered domain; all other URLs that
     they name are links only.
     """
@@ -33,7 +34,7 @@ class Signalling(Feature):
         site_of: Callable[[str], str],
         is_ours: Callable[[str], bool] = lambda _: True,
     ) -> None:
-        """`tell` has a page fetched ahead of its turn.
+        """`tell` has a page fetched ahead of its turn; it returns False if that is not done.
 
         `is_ours`: whether this drone of a hive fetches a URL.
         """
@@ -51,16 +52,20 @@ class Signalling(Feature):
         if page.found is None or page.link is None or not page.found.entries:
             return
         entries = dated(page.found.entries, page.url, page.base, self.site_of)
+        # The URLs whose dates say that they have changed, and that are worth a fetch.
         newer = self.signals.read(page.url, entries, now, whole=not page.truncated)
-        self.signals.told(page.url, self._say(newer, page.link, now))
+        self.signals.told(page.url, self._fetch_ahead(newer, page.link, now))
 
     def pushed(self, topic: Link, entries: Sequence[ListingEntry], now: float) -> None:
         """Heed what a hub has sent: entries of this feed, or none if the page itself has news."""
         found = dated(entries, topic.url, topic.url, self.site_of)
-        self._say(self.signals.pushed(topic.url, found, now), topic, now)
+        self._fetch_ahead(self.signals.pushed(topic.url, found, now), topic, now)
 
-    def _say(self, urls: list[str], page: Link, now: float) -> int:
-        """Have these URLs fetched ahead of their turns; return how many are."""
+    def _fetch_ahead(self, urls: list[str], page: Link, now: float) -> int:
+        """Have these URLs fetched ahead of their turns; return how many are.
+
+        Not those that another drone fetches, or that a filter drops as links of this page.
+        """
         ours = list(filter(self.is_ours, urls))
         if len(ours) < len(urls):
             self.signals.counters["signals/elsewhere"] += len(urls) - len(ours)
@@ -73,15 +78,19 @@ class Signalling(Feature):
 def dated(
     entries: Sequence[ListingEntry], url: str, base: str, site_of: Callable[[str], str]
 ) -> list[Dated]:
-    """Return URLs and dates of the entries that a listing at `url` may speak for, in its order."""
+    """Return URLs and dates of the entries that a listing at `url` may speak for, in its order.
+
+    `base`: the URL that its links are relative to; empty: its own. `site_of` returns the registered
+    domain.
+    """
     wanted = [entry for entry in entries if entry.role in ROLES]
-    found = canonical_links(base or url, [entry.url for entry in wanted], Counter())
+    addresses = canonical_links(base or url, [entry.url for entry in wanted], Counter())
     host = host_of(url)
     site = site_of(url)
     own: list[Dated] = []
     for entry in wanted:
-        address = found[entry.url]
-        if address is None:
+        address = addresses[entry.url]
+        if address is None:  # no valid URL
             continue
         is_own = host_of(address) == host
         if not is_own and entry.kind == "feed":

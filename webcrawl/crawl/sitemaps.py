@@ -91,7 +91,7 @@ class Sitemaps(Feature):
             if not self._rules.forbids(page):
                 self._follow_sitemap(page, link, page.found, found)
             return ()
-        if len(found) < GROWN:  # it leads nowhere
+        if len(found) < GROWN:  # the page leads nowhere: the host need not have grown first
             self._ask(link, [])
         return found
 
@@ -137,6 +137,7 @@ class Sitemaps(Feature):
         self._ask(page, [NAME] if looks else [])
 
     def _ask(self, page: Link, usual: Sequence[str]) -> None:
+        """Submit the sitemaps that the robots.txt of a page's host names; if none, the usual ones."""
         if page.url.startswith(SCHEMES) and not page.request:
             base = robots_url(origin_of(page.url))
             page = self._discovery.at_entrance(page)
@@ -149,6 +150,7 @@ class Sitemaps(Feature):
         """
         if sitemap.history:
             return links
+        # The host's budget for URLs of sitemaps also pays for the sitemap itself.
         most = self._frontier.notes.take_listed(sitemap.url, len(links) + 1) - 1
         kept = links[: max(most, 0)]
         self._counters["sitemaps/urls"] += len(kept)

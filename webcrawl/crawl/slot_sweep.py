@@ -30,9 +30,10 @@ class HeldDownload:
 
 
 class Sweep:
-    """Looks at all downloads, instead of a timer for each: their time is that between looks.
+    """Looks at all downloads once a second, and cuts those that hold a slot for too long.
 
-    The looks are the beats of the clock of downloads, which stands while this process does not run.
+    There is no timer for each: the time of a download is the sum of that between looks. The looks
+    are the beats of the clock of downloads, which stands while this process does not run.
     """
 
     def __init__(
@@ -49,10 +50,10 @@ class Sweep:
         self._running = running
         self._is_full = is_full
         self._fail = fail
-        self._seconds: dict[Trip, float] = {}
+        self._seconds: dict[Trip, float] = {}  # for how long each download has been seen
         self._clock = network.clock
         self._clock.beat()
-        self._last = self._clock()
+        self._last_look_at = self._clock()
         self._loop = asyncio.get_running_loop()
         self._timer = self._loop.call_later(PERIOD, self._sweep)
 
@@ -74,9 +75,9 @@ class Sweep:
 
         Time in which this machine slowed or paused downloads is no download's.
         """
-        is_slowed = self._network.bandwidth.held  # by ourselves, so that it is no download's time
-        self._count_time(0.0 if is_slowed else now - self._last)
-        self._last = now
+        is_slowed = self._network.bandwidth.held  # by BANDWIDTH_MAX
+        self._count_time(0.0 if is_slowed else now - self._last_look_at)
+        self._last_look_at = now
         if self._network.shortage.is_pausing or is_slowed:
             return
         # A download that was first seen in this look has 0 seconds.

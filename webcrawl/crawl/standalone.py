@@ -338,7 +338,7 @@ class Standalone:
         self.run.fail(error)
 
     def be_idle(self) -> None:
-        """Stop the crawl if nothing is queued and no source may bring more: nothing is under way."""
+        """Stop the crawl if nothing is queued, and no source may bring more."""
         if self.run.crawl.pending:
             return
         may_get_more = any(source() for source in self.run.sources)

@@ -26,9 +26,10 @@ REPORT_TIMEOUT = 5.0  # seconds for a line: the log may be what stands still
 
 
 class Standstill:
-    """Counts the looks in a row at a loop that has not turned.
+    """Looks from a thread, once a second, whether the event loop has turned since the last look.
 
-    Seconds are not counted: a process that was stopped has many.
+    It counts looks in a row at a loop that has not, and no seconds: a process that was stopped, as
+    by Ctrl-Z, has many of these.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, saved: Callable[[], str]) -> None:
@@ -36,9 +37,9 @@ class Standstill:
         self._loop = loop
         self._saved = saved
         self._thread = threading.get_ident()
-        self._looks = 0
-        self._turned = True
-        self._told = False
+        self._looks = 0  # in a row at a loop that had not turned
+        self._turned = True  # since the last look
+        self._is_to_stop = False  # the crawl was told to stop
         self._over = threading.Event()
         self._below = depth(sys._getframe())  # noqa: SLF001 - lines that lead to the loop, known from its first turn on
         self._worker = Worker()
@@ -54,8 +55,9 @@ class Standstill:
 
         A signal handler calls this.
         """
+        # A standstill that was reported is reported once more, now with what follows.
         self._looks = min(self._looks, REPORTED_AFTER_LOOKS - 1)
-        self._told = True
+        self._is_to_stop = True
 
     def end(self, status: int) -> None:
         """End the process as a kill would, after a line in the log."""
@@ -86,7 +88,7 @@ class Standstill:
             self._looks += 1
             if self._looks == REPORTED_AFTER_LOOKS:
                 self._say()
-            if self._looks >= ENDED_AFTER_LOOKS and self._told:
+            if self._looks >= ENDED_AFTER_LOOKS and self._is_to_stop:
                 self.end(1)
 
     def _turn(self) -> None:
@@ -94,9 +96,10 @@ class Standstill:
         self._below = depth(sys._getframe().f_back)  # noqa: SLF001 - documented all the same
 
     def _say(self) -> None:
+        """Log where the loop stands still, and what follows if the crawl is to stop."""
         then = (
             f"; it gets {ENDED_AFTER_LOOKS - REPORTED_AFTER_LOOKS} s more, and a second signal ends the crawl at once"
-            if self._told
+            if self._is_to_stop
             else ""
         )
         line = "the crawl is blocked: %s has not returned for %d s%s"
@@ -107,7 +110,7 @@ class Standstill:
 
 
 def _speak(say: Callable[..., None], line: str, *words: object) -> None:
-    """Log it in a thread of its own.
+    """Log a line in a thread of its own, and wait REPORT_TIMEOUT for it at most.
 
     A pipe that is not read, or a terminal that Ctrl-S stopped, blocks the log.
     """

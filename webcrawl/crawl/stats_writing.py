@@ -18,7 +18,10 @@ logger = logging.getLogger(__name__)
 
 
 class StatsWriting:
-    """`reason` is null while the crawl runs. Times are of this run, counters of the whole crawl."""
+    """Writes stats.json. Times are of this run, counters of the whole crawl.
+
+    `reason`, why the run has ended, is null while the crawl runs.
+    """
 
     def __init__(
         self,
@@ -43,7 +46,7 @@ class StatsWriting:
         run, folder = self._run, self._folder
         run.keeping.kept = run.crawl.stats() | {"statistics": self._tables()}
         run.keeping.taken.append(self.save)
-        # Else the file would say, until the first checkpoint, how the run before this one ended.
+        # The file says how the run before this one ended: it must not until the first checkpoint.
         if stats_file.read(folder).get("reason") is not None:
             self.save()
 
@@ -51,7 +54,7 @@ class StatsWriting:
         """Replace stats.json as a whole; a failure is logged, and does not end the crawl."""
         run = self._run
         taken = run.crawl.parts.db.presence.taken_away()
-        # another folder may be there, which is not ours
+        # JOBDIR was moved or removed: another folder may be in its place, which is not ours.
         if taken is not None and taken.path == self._folder:
             return
         figures, tables = self._figures(reason), run.kept_tables(self._tables())
@@ -64,6 +67,7 @@ class StatsWriting:
             logger.warning("%s: cannot be written: %s", self._folder / stats_file.NAME, error)
 
     def _tables(self) -> dict[str, Any]:
+        """Return the tables of the statistics, with the histograms of revisits."""
         parts = self._run.crawl.parts
         tables = statistics_of(parts.statistics)
         revisits = parts.revisiting.counts.figures() if parts.revisiting is not None else None
@@ -96,6 +100,7 @@ class StatsWriting:
 def _text(figures: dict[str, Any]) -> str:
     """Return one line per counter, and one per table of the statistics."""
     tables = figures.pop("statistics")
+    # What follows the figures is inserted before their closing "\n}".
     lines = ",\n  ".join(
         f"{json.dumps(name)}: {json.dumps(value)}" for name, value in tables.items()
     )

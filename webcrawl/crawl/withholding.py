@@ -14,7 +14,11 @@ from webcrawl.store.jobdir.crawl_line import WITHHELD
 
 
 class Owners:
-    """The owners of hosts: their words to this crawler, and which of their pages are not kept."""
+    """The owners of hosts: what they say of the use of pages, and which pages are not kept.
+
+    They say it in robots.txt, in headers and in documents. `judges`: whether the crawl has declared
+    a purpose, by which pages are withheld; else none is.
+    """
 
     def __init__(
         self, said: Callable[[str], RobotsSaid | None] | None, agent: str, purpose: Purpose
@@ -37,15 +41,17 @@ class Owners:
 
 
 def withhold(page: Page, exchange: Exchange, purpose: Purpose) -> tuple[str, ...]:
-    """Remove all but the head from a page and its answer; return who has forbidden the rest.
+    """Remove all but the head from a page and its answer; return which sources forbid the rest.
 
     The addresses of links stay until they are followed, without their texts.
     """
+    # Before the body, in which some of them are, is removed.
     preferences = page.preferences
     sources = purpose.sources(preferences)
     exchange.state.withheld = WithheldBytes(len(exchange.payload), len(exchange.wire))
     exchange.state.notes += (f"{WITHHELD}:{'+'.join(sources)}",)
-    exchange.digest  # noqa: B018 - of what came: it is kept, and found now
+    # The digest of what came is kept: to ask for it computes it, while the bytes are there.
+    exchange.digest  # noqa: B018
     exchange.wire = exchange.payload = exchange.body = page.body = b""
     exchange.state.found = exchange.state.refers = None
     exchange.state.views = ()
@@ -61,7 +67,7 @@ def withhold(page: Page, exchange: Exchange, purpose: Purpose) -> tuple[str, ...
 
 
 def forget_links(page: Page) -> None:
-    """They were followed: no output lists them."""
+    """Remove the links of a withheld page, which were followed: no output lists them."""
     if page.found is not None:
         page.found = DocumentLinks(page.found.base, page.found.encoding)
     page.followed = ()
