@@ -32,7 +32,7 @@ Needs = Mapping[str, tuple[object, str]]
 """By setting: its value, and what is said of any other."""
 
 MIB = 1 << 20
-OF_ANOTHER: Needs = {  # of another one than ours
+OF_ANOTHER: Needs = {  # what a frontier other than ours needs
     "HIVE_DRONES": (0, "0, because this frontier's hosts cannot move between drones"),
     "REVISIT_POLICY": (
         NONE,
@@ -41,6 +41,7 @@ OF_ANOTHER: Needs = {  # of another one than ours
     "HOST_CONNECTIONS": (None, "none, because this frontier requests one URL of a host at a time"),
     "POLITENESS_PER_IP": (False, "off, because this frontier does not know addresses"),
 }
+# what such a frontier has not, for the log
 LACKS = (
     "it has no levels and no budgets of domains, sets no host aside, pardons no outage, "
     "and takes no commands for hosts"
@@ -55,6 +56,7 @@ def need(values: CheckedSettings, needs: Needs, kind: str) -> None:
     """Raise Unfit, in a line, for the first setting with another value than this kind needs."""
     for name, (needed, why) in needs.items():
         value = value_of(values, name)
+        # 0, False and None are all "off".
         if (value or None) != (needed or None):
             raise Unfit(f"{name} = {value!r}: must be {why} ({kind})")
 

@@ -97,7 +97,7 @@ class Outlook:
 
     def glance(self) -> dict[str, Any]:
         """Figures of the progress line; URLs by level; their outcomes, and the times of downloads."""
-        # While hosts are asked, the crawl does not wait for those that may not be asked yet.
+        # While hosts are asked, the crawl does not wait for those that must not be asked yet.
         is_busy = bool(self.stopped_by) or self._parts.frontier.in_flight > 0
         waits = str(self.servers) if is_busy else self._all_waits()
         return {

@@ -63,6 +63,7 @@ class PageSpans:
         )
         if span.is_recording():
             context = set_span_in_context(span)
+            # `offset`: seconds from the beginning of the fetch
             for name, offset, seconds in _steps(timings):
                 step = self._tracer.start_span(
                     name, context=context, start_time=begin + int(offset * NANO)

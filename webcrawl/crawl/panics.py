@@ -27,9 +27,10 @@ def tamed(error: BaseException) -> Exception:
     if isinstance(error, Exception):
         return error
     page = PAGE.get()
+    # The crawl cancels code of no page, and pages that it has marked so before.
     is_left = page is None or page.abandoned or page.cut or page.resumed
-    of_crawl = isinstance(error, asyncio.CancelledError) and is_left
-    if of_crawl or isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+    is_cancelled_by_crawl = isinstance(error, asyncio.CancelledError) and is_left
+    if is_cancelled_by_crawl or isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
         raise error
     return Panic(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
 

@@ -127,7 +127,10 @@ class Parts:
     rendering: Deciding | None = None  # if a browser renders the pages that need it
 
     def hold(self, why: str, holder: object = None) -> None:
-        """Have the crawl fetch nothing, for this reason; without one this holder lets it go on."""
+        """Have the crawl fetch nothing, for this reason; without one this holder lets it go on.
+
+        `holder`: any value that tells one who holds the crawl from others.
+        """
         holders = self.in_force.holders
         was_held = bool(holders)
         if why:
@@ -139,6 +142,6 @@ class Parts:
             self.begin_again()
 
     def begin_again(self) -> None:
-        """Nothing was fetched for a while: that counts for nothing."""
+        """Go on after a pause: hosts waited meanwhile, and nothing was fetched, for no fault."""
         self.frontier.demand.paused_until(self.clock())
         self.crawl_end.begin_again()

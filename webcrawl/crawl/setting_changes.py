@@ -55,7 +55,10 @@ def heed(
     book: RobotsBook,
     crawl_end: CrawlEnd,
 ) -> None:
-    """Have each part of the crawl hear of the settings that may change while it runs."""
+    """Have each part of the crawl hear of the settings that may change while it runs.
+
+    `now=False`: the parts were made with the present values, and hear of changes alone.
+    """
     in_force.listen([SCOPE, *OF_FILTERS], filters.change, now=False)
     # The last listener: the terms are not changed back if a later one refuses the value.
     in_force.listen([SCOPE], partial(_change_scope, db), now=False)
@@ -82,6 +85,7 @@ def heed_sheets(
 ) -> None:
     """Have the parts hear what sheets set for domains, now and whenever that changes."""
 
+    # `own`: what the sheet of a host sets; all other settings are those in force.
     def of_host(own: Mapping[str, Any]) -> HostTerms:
         return own_of(without_conflict(with_values(in_force.values, own)))
 
@@ -108,6 +112,7 @@ def heed_sheets(
 def _tell(
     pipeline: LinkPipeline, kind: type[DepthFilter | PageScope], found: PerHost[Any] | None
 ) -> None:
-    for one in pipeline.chain.filters:
-        if isinstance(one, kind):
-            one.per_host = found
+    """Set the values of hosts with a sheet at each filter of this kind."""
+    for url_filter in pipeline.chain.filters:
+        if isinstance(url_filter, kind):
+            url_filter.per_host = found

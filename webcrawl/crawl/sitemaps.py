@@ -137,7 +137,7 @@ class Sitemaps(Feature):
         self._ask(page, [NAME] if looks else [])
 
     def _ask(self, page: Link, usual: Sequence[str]) -> None:
-        """Submit the sitemaps that the robots.txt of a page's host names; if none, the usual ones."""
+        """Submit the sitemaps that the robots.txt of the page's host names; else the usual ones."""
         if page.url.startswith(SCHEMES) and not page.request:
             base = robots_url(origin_of(page.url))
             page = self._discovery.at_entrance(page)
@@ -150,7 +150,7 @@ class Sitemaps(Feature):
         """
         if sitemap.history:
             return links
-        # The host's budget for URLs of sitemaps also pays for the sitemap itself.
+        # The sitemap itself counts as one of them, even if it is empty.
         most = self._frontier.notes.take_listed(sitemap.url, len(links) + 1) - 1
         kept = links[: max(most, 0)]
         self._counters["sitemaps/urls"] += len(kept)

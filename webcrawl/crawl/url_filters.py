@@ -24,6 +24,7 @@ class Filters:
         values, key, member = ground.values, ground.key, ground.around.member
         path = values["AUTH_FILE"]
         self._logout = [LogoutFilter(Logins.read(path).urls)] if path else []
+        # In a hive the upper bits of a fingerprint are the slot of its host.
         fingerprints = (
             Fingerprints(key)
             if member is None
