@@ -7,6 +7,7 @@ import re
 import stat
 import subprocess
 import sys
+from shlex import quote
 
 import pytest
 
@@ -37,7 +38,7 @@ def _folder(tmp_path_factory):
     archived_hive(folder / "crawls/web")
     program = folder / "bin/webcrawl"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m webcrawl "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {quote(sys.executable)} -m webcrawl "$@"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     environment = {"PATH": f"{program.parent}:/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
     script = "".join(

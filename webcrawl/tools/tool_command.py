@@ -337,8 +337,9 @@ def print_text(text: str | bytes) -> None:
             output.write(text)
         output.flush()
     except BrokenPipeError:
-        ignore_closed_pipe()
+        discard_further_output()
     except OSError as error:
+        discard_further_output()
         raise CannotPrint(error.errno, error.strerror or str(error), "standard output") from error
 
 
@@ -354,10 +355,11 @@ def print_error(why: object, *, as_json: bool = False) -> None:
             print_text(f"{json.dumps({'error': line})}\n")
 
 
-def ignore_closed_pipe() -> None:
-    """Send all further output nowhere, once the reader of standard output has closed the pipe.
+def discard_further_output() -> None:
+    """Send what is still to be printed nowhere, once standard output cannot be written.
 
-    Python flushes standard output at exit, and would report the broken pipe again.
+    Python flushes standard output at exit. It would report the error again, and from Python 3.13
+    on end with exit status 120.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -119,6 +119,7 @@ class TestDirectory:
             "-o",
             tmp_path / "site",
         ]
+        (tmp_path / "rsa.pem").chmod(0o644)  # whatever the umask
         first = identity("directory", *words)
         (tmp_path / "rsa.pem").chmod(0o600)
         second = identity("directory", *words)

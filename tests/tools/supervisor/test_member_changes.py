@@ -10,6 +10,7 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from shlex import quote
 from types import SimpleNamespace
 
 import pytest
@@ -503,7 +504,7 @@ class TestAdopt:
         words = [
             "sh",
             "-c",
-            f'cd {tmp_path}; while [ ! -e go ]; do sleep 0.02; done; exec {sys.executable} -c "$0"',
+            f'cd {tmp_path}; while [ ! -e go ]; do sleep 0.02; done; exec {quote(sys.executable)} -c "$0"',
         ]
         words.append(f"{write}raise SystemExit({status})")
 

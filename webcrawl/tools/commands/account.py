@@ -12,7 +12,7 @@ from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import (
     ToolCommand,
-    ignore_closed_pipe,
+    discard_further_output,
     print_line,
     print_text,
     usage_error,
@@ -41,7 +41,7 @@ class Command(ToolCommand):
         parser.add_argument(
             "--list-records",
             action="store_true",
-            help="list the archive records of a site or URL prefix instead: file, offset, length, kind, URL",
+            help="instead, list file, offset, length, kind and URL of each archive record of a site or URL prefix",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -54,7 +54,7 @@ class Command(ToolCommand):
             else:
                 self._write_account(Path(args[0]), args[1], opts.output)
         except BrokenPipeError:
-            ignore_closed_pipe()
+            discard_further_output()
         except (StoreError, OSError) as error:
             self.fail(error)
 

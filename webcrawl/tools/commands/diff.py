@@ -17,7 +17,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import count, readable
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.tool_command import ToolCommand, ignore_closed_pipe, print_line, usage_error
+from webcrawl.tools.tool_command import ToolCommand, discard_further_output, print_line, usage_error
 
 if TYPE_CHECKING:
     from webcrawl.tools.crawl_diff import Change, CrawlDiff
@@ -63,7 +63,7 @@ class Command(ToolCommand):
                 finally:
                     diff.close()
         except BrokenPipeError:
-            ignore_closed_pipe()
+            discard_further_output()
         except (NoArchive, StoreError, OSError) as error:
             self.fail(error)
         except (TornRecord, BadLine) as error:

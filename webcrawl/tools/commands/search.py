@@ -16,7 +16,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.tools.crawl_search import search_of
 from webcrawl.tools.tool_command import (
     ToolCommand,
-    ignore_closed_pipe,
+    discard_further_output,
     print_error,
     usage_error,
     whole_number,
@@ -78,7 +78,7 @@ class Command(ToolCommand):
         except ImportError:
             self._fail(missing("tantivy"), as_json=opts.json)
         except BrokenPipeError:
-            ignore_closed_pipe()
+            discard_further_output()
         except (StoreError, OSError) as error:
             self._fail(str(error), as_json=opts.json)
 

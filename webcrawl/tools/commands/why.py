@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.tool_command import ToolCommand, ignore_closed_pipe, print_error, usage_error
+from webcrawl.tools.tool_command import (
+    ToolCommand,
+    discard_further_output,
+    print_error,
+    usage_error,
+)
 
 if TYPE_CHECKING:
     from webcrawl.tools.why.answer import WhyAnswer
@@ -62,7 +67,7 @@ class Command(ToolCommand):
         except KeyboardInterrupt:
             self.exitcode = ExitStatus.INTERRUPTED
         except BrokenPipeError:
-            ignore_closed_pipe()
+            discard_further_output()
         except (StoreError, OSError) as error:
             self.exitcode = ExitStatus.FAILED
             print_error(error, as_json=opts.json)
