@@ -328,7 +328,9 @@ class Frontier:
     # -- out
 
     def take(self, now: float, *, spare: bool = True) -> Link | None:
-        """Return a link whose host is due, or None: call again at `next_ready`.
+        """Return the next link, whose host is due, or None: call again at `next_ready`.
+
+        Here the host is picked; `UrlSelection.hand_out` picks its URL.
 
         Without `spare`, unproven hosts and domains keep to their shares: others may have URLs that
         have not arrived here yet.

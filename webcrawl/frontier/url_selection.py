@@ -1,4 +1,7 @@
-"""Selects what a host is asked for next: its first URL that may be, or what must come before it."""
+"""Selects the next URL of a host: its first that may be requested, or what must come before it.
+
+Which host comes next is decided in frontier.py (`Frontier.take`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The wait of a host after an answer: small classes, of which POLITENESS_POLICY names one."""
+"""The wait of a host after an answer: small classes, of which POLITENESS_POLICY names one.
+
+A policy knows how long downloads took, and nothing else. All that makes a host wait is listed in
+frontier/booking.py. A rule for the whole crawl, such as no requests at night, holds the crawl as
+crawl/disk_space.py does (`Parts.hold`).
+"""
 
 from __future__ import annotations
 
