@@ -1,4 +1,7 @@
-"""Turns an answer into a page: redirects become links, and new pages' links are submitted."""
+"""Turns an answer into a page: redirects are followed, and new pages' links are submitted.
+
+A redirect is followed as a link to its target, which is not fetched again if its URL was seen.
+"""
 
 from __future__ import annotations
 

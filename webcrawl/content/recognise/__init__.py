@@ -1,4 +1,6 @@
-"""Recognises what an answer is: a page, a wall, a soft 404, a shell, … (docs/block-pages.md)."""
+"""Recognises what an answer is: a page, a block page (captcha, challenge, denial: a wall), a soft
+404, a shell, … (docs/block-pages.md).
+"""
 
 from webcrawl.base.page_values import wall_of
 from webcrawl.content.recognise.marks import MarkTable

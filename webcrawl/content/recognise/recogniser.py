@@ -1,4 +1,4 @@
-"""Decides what an answer is: a plain function of its status, headers and body."""
+"""Decides what an answer is, such as a page or a block page, by its status, headers and body."""
 
 from __future__ import annotations
 

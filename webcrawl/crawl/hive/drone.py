@@ -156,6 +156,7 @@ class Drone:
         return slot
 
     def is_ours(self, url: str) -> bool:
+        """Return whether this drone fetches the URL, and no other drone of the hive."""
         return bool(self.slot_moves.owned[self.slot(url)])
 
     def keep_ours(

@@ -1,4 +1,7 @@
-"""Outages: what is broken for a time. Which ones are under way is a question of the clock alone."""
+"""Outages: what is broken for a time. Which ones are under way is a question of the clock alone.
+
+Hosts that are always down are in host_kinds.py (`DOWN`).
+"""
 
 from __future__ import annotations
 

@@ -68,8 +68,9 @@ def _no_standstill() -> None:
 
 
 class OneSignal:
-    """Stands before Scrapy's handlers, of which the first ends the crawl, the second forces it.
+    """Decides what Ctrl-C (SIGINT) and SIGTERM do: the first ends the crawl well, the second at once.
 
+    It stands before Scrapy's handlers, which do the same, but wait for a loop that stands still.
     Signals that come within SAME_SIGNAL_SECONDS count as one.
     """
 
