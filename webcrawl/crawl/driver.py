@@ -197,7 +197,9 @@ class Driver:
     async def _fetch(self, trip: Trip) -> None:
         """Fetch a trip, then wait until the barrier lets it through, and send it on its way.
 
-        It runs in a task of its own. Whatever goes wrong in it, the trip is sent on.
+        It runs in a task of its own. Whatever goes wrong in it, the trip is sent on. Nobody cancels it
+        before its first step, which would leave that out: who ends a download knows it from
+        `Running.begin`, which the fetch calls.
         """
         PAGE.set(trip)
         has_answer = False
