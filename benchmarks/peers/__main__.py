@@ -18,17 +18,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.peers import (
-    bubing,
-    colly,
-    crawlberg,
-    crawlees,
-    heritrix,
-    ours,
-    silkworm,
-    spider,
-    wgets,
-)
+from benchmarks.peers import bubing, colly, crawlees, heritrix, ours, pypi, spider, wgets
 from benchmarks.peers.peer import Missing, Peer, Web
 from benchmarks.peers.truth import fetched
 from benchmarks.support.crawling import PORT, measured, served
@@ -39,8 +29,7 @@ PEERS = (
     *wgets.PEERS,
     *colly.PEERS,
     *crawlees.PEERS,
-    *silkworm.PEERS,
-    *crawlberg.PEERS,
+    *pypi.PEERS,
     *spider.PEERS,
     *heritrix.PEERS,
     *bubing.PEERS,

@@ -8,15 +8,14 @@ import shutil
 from pathlib import Path
 
 from benchmarks.peers.peer import Does, Peer, Web, need, step, within
-from benchmarks.peers.pypi import install, python
+from benchmarks.peers.pypi import PROGRAMS, install, python
 
 PYTHON, JAVASCRIPT = "1.11.0", "3.18.0"
-PROGRAMS = Path(__file__).parent / "programs"
 DOES = Does("yes", "none", "followed", "no", "none")
 
 
 def _build_python(folder: Path) -> None:
-    install(folder, f"crawlee[parsel,httpx]=={PYTHON}")
+    install(f"crawlee[parsel,httpx]=={PYTHON}", folder)
 
 
 def _python(built: Path, work: Path, web: Web) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from tests.support.commands import command
 from webcrawl.crawl.checks import check
 from webcrawl.crawl.control.in_force import InForce
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.exclusion_rules import OptOut
 
@@ -54,15 +55,7 @@ def test_of_a_hive(tmp_path):
             OptOut("a.test", NOW),
             *([OptOut("b.test", NOW)] if drone else []),
         )
-    about = {
-        "version": 1,
-        "name": "web",
-        "spider": "web",
-        "partition": "domain",
-        "founders": 2,
-        "drones": [0, 1],
-    }
-    (tmp_path / "hive.json").write_text(json.dumps(about))
+    HiveFolder(tmp_path).write(Founding("web", "web", "domain", 2, (0, 1)))
 
     done = excluded(tmp_path)
 

@@ -1,7 +1,6 @@
 """`scrapy ctl` of a hive: which drones are asked or told, and what is said of it."""
 
 import asyncio
-import json
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -24,7 +23,7 @@ from tests.support.served_hives import (
     seen,
 )
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
-from webcrawl.crawl.hive.hive_folder import HiveFolder
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.redis_server.steps import Keys
 from webcrawl.tools.supervisor import hive_client
@@ -234,15 +233,7 @@ class TestWhoHasDoneIt:
 @pytest.fixture(name="asked")
 def _asked(tmp_path, monkeypatch):
     """A folder of a hive, and what its server says; whoever is asked notes it."""
-    about = {
-        "version": 1,
-        "name": "web",
-        "spider": "web",
-        "partition": "domain",
-        "founders": 2,
-        "drones": [0, 1],
-    }
-    (tmp_path / "hive.json").write_text(json.dumps(about))
+    HiveFolder(tmp_path).write(Founding("web", "web", "domain", 2, (0, 1)))
     for drone in (0, 1):
         (tmp_path / f"drone-{drone}").mkdir()
     heard = []
