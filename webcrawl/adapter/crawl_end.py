@@ -26,7 +26,7 @@ HURRIED_REASONS = frozenset(("shutdown", "stopped"))
 
 @dataclass(slots=True)
 class RunEnd:
-    """What is known so far about the end of a run."""
+    """The facts about the end of a run, as far as they are known."""
 
     begun: bool = False
     reason: str = ""

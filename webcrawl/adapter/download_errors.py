@@ -155,7 +155,7 @@ class ScrapyOutcomes(Outcomes):
         )
 
     def status_of_other(self, error: Exception, request: Asked) -> int:
-        """Return the status for an error that is none of ours.
+        """Return the status of an error of Scrapy, a handler or a library.
 
         An error that is not expected of a download is logged with its traceback.
         """

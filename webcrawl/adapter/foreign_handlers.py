@@ -365,7 +365,7 @@ class ParsedAnswer:
 
 
 class BoundedBody(NamedTuple):
-    """What is kept of an answer's payload and of its decoded body."""
+    """The parts of an answer's payload and of its decoded body that are kept."""
 
     payload: bytes
     body: bytes

@@ -9,7 +9,6 @@ import os
 import socket
 import time
 from collections.abc import Iterable
-from hashlib import sha256
 from pathlib import Path
 
 from scrapy.crawler import Crawler
@@ -27,6 +26,7 @@ from webcrawl.crawl.hive.partition import Partition, partition_of
 from webcrawl.crawl.hive.registry import Companions, Member
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.host_names import RegisteredDomains
+from webcrawl.urls.seeds.seed_reader import digest
 from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
 logger = logging.getLogger(__name__)
@@ -37,9 +37,7 @@ FOUNDING_CHECK_INTERVAL = 0.2
 MAX_CHECKS_PER_SECOND = 200
 # Seconds between two attempts to join of a drone beyond the hive's number
 JOIN_RETRY_INTERVAL = 1.0
-
-
-SEEDS_COMPARED = 1 << 20  # bytes of each list
+MAX_COMPARED_BYTES = 1 << 20  # of each list of seeds
 
 
 def seed_digests(spider: object) -> tuple[str, ...]:
@@ -51,22 +49,31 @@ def seed_digests(spider: object) -> tuple[str, ...]:
     words = list_paths(str(getattr(spider, "seed_lists", None) or ""))
     if not words:
         return ()
-    files = [Path(word) for word in words if not is_url(word)]
-    # the same relative path may be two hives' lists
-    by_words = [str(Path(word).absolute()) if Path(word).is_file() else word for word in words]
-    beginnings = [word for word in words if is_url(word)]
+    by_words = _digest_of_all(map(_full_path, words))
     try:
-        for file in files:
-            with file.open("rb") as opened:
-                beginning = opened.read(SEEDS_COMPARED)
-            beginnings.append(f"{file.stat().st_size} {sha256(beginning).hexdigest()}")
+        return by_words, _digest_of_all(map(_contents, words))
     except OSError:  # it is to be downloaded, or the check of the arguments will say what is wrong
-        return (_digest("words", by_words),)
-    return _digest("words", by_words), _digest("lists", beginnings)
+        return (by_words,)
 
 
-def _digest(kind: str, parts: Iterable[str]) -> str:
-    return sha256("\n".join((kind, *parts)).encode()).hexdigest()[:16]
+def _full_path(word: str) -> str:
+    """Return a seed as it is, and a list by its whole path: two hives may name theirs alike."""
+    path = Path(word)
+    return str(path.absolute()) if path.is_file() else word
+
+
+def _contents(word: str) -> str:
+    """Return a seed as it is, and a list by its size and beginning. Raise OSError."""
+    if is_url(word):
+        return word
+    path = Path(word)
+    with path.open("rb") as file:
+        beginning = file.read(MAX_COMPARED_BYTES)
+    return f"{path.stat().st_size} {digest(beginning)}"
+
+
+def _digest_of_all(parts: Iterable[str]) -> str:
+    return digest("\n".join(parts).encode())
 
 
 async def refuse_known(settings: BaseSettings, values: CheckedSettings, name: str) -> None:

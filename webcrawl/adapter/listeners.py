@@ -1,4 +1,4 @@
-"""Whether Scrapy's signals have listeners, and how extensions become listeners.
+"""Tells whether a signal of Scrapy has listeners, and connects extensions to signals.
 
 The look-up is cheaper than building the arguments of a signal that has no listener.
 """

@@ -320,7 +320,7 @@ def _silenced(name: str) -> Iterator[None]:
 
 
 class ArgumentRule(NamedTuple):
-    """What values an argument of `-a` may have, and the message for any other value."""
+    """A test of the values of an argument of `-a`, and the message for those that fail it."""
 
     name: str
     is_allowed: Callable[[str], bool]
@@ -484,7 +484,7 @@ def _check_seed_lists(seeds_argument: str, values: CheckedSettings) -> None:
 
 
 class KnownStart(NamedTuple):
-    """What a crawl begins with, as far as it is known before the run: seeds, or a spider's own URLs."""
+    """The seeds of a crawl, or its spider's own URLs, as far as they are known before the run."""
 
     seeds: str = ""
     limit: int | None = None

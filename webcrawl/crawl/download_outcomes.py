@@ -34,7 +34,7 @@ RECENT_ANSWER = 300.0
 
 
 class Asked(Protocol):
-    """What was asked: a request, or what stands for one."""
+    """A request that was sent, or an object with its URL and meta."""
 
     @property
     def url(self) -> str: ...

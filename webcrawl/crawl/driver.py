@@ -51,7 +51,7 @@ PageOrError = Iterable[Page] | Exception  # of one answer: its page, or why ther
 
 
 class Steps(Protocol):
-    """What is done at each step, and what the loop asks of the program that it runs in."""
+    """The steps of the loop, and its questions to the program in which it runs."""
 
     def may_fetch(self) -> bool:
         """Return whether one more fetch may begin.

@@ -56,7 +56,7 @@ TAKEN = (
 
 @dataclass(frozen=True, slots=True)
 class Unheard:
-    """Settings of Scrapy's that have no effect, of which the user is told once they are set."""
+    """Settings of Scrapy that have no effect here. The user is warned if one of them is set."""
 
     names: str  # separated by spaces
     why: str  # ends the line "NAMES: no effect, …"

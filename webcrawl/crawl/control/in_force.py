@@ -135,7 +135,7 @@ def ordered(db: CrawlDB) -> Mapping[str, Any]:
 
 
 class InForce(Part):
-    """What commands have ordered, and the settings that hold because of it.
+    """Keeps the orders of commands that still hold, and the settings that they have changed.
 
     Only settings that somebody listens to may change: all others are read once, at the start.
     """
