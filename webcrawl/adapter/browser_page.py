@@ -78,9 +78,9 @@ async def prepare(rendering: PageRendering, more: Any, page: Page, request: Requ
 
     async def keep_at_url(route: Route) -> None:
         """Abort a request by which the page itself, and not one of its frames, would leave."""
-        request = route.request
-        navigates_page = request.is_navigation_request() and request.frame.parent_frame is None
-        if navigates_page and is_other_page(request.url, rendering.request):
+        sent = route.request
+        navigates_page = sent.is_navigation_request() and sent.frame.parent_frame is None
+        if navigates_page and is_other_page(sent.url, rendering.request):
             # After any other error than this one the browser would show an error page of its own
             await route.abort("aborted")
             _shorten_limit(rendering.limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
@@ -27,11 +27,8 @@ from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.log_lines import last_errors
 
-
-class HiveState(Protocol):
-    """The part of a drone's hive that commands ask."""
-
-    others_done: bool  # no other drone has anything for this one
+if TYPE_CHECKING:
+    from webcrawl.crawl.hive.letter_carrier import HiveState
 
 
 class CommandedScheduler(Protocol):

@@ -33,7 +33,7 @@ from webcrawl.adapter.request_meta import environment_proxy_set
 from webcrawl.adapter.request_trip import trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import lack
-from webcrawl.base.model import Exchange, Outcome, Status
+from webcrawl.base.model import Outcome, Status
 from webcrawl.base.own_code import made
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of
@@ -263,7 +263,10 @@ class FrontierDownloader:
             # Responses to `data:` and its like have no exchange, because no client of ours made
             # them
             if trip.exchange is not None:
-                await self._read_ahead(trip, trip.exchange)
+                if self.since is not None:
+                    await self.since.compare(trip.exchange)
+                if not trip.inline:
+                    await self.read_ahead(trip)
                 for answer_filter in self.hooks.answer_filters:
                     response = answer_filter(trip, response)
             self._send(signals.response_downloaded, request, response=response)
@@ -273,12 +276,8 @@ class FrontierDownloader:
                 hook(request, trip.outcome)
             self._send(signals.request_left_downloader, request)
 
-    async def _read_ahead(self, trip: Trip, exchange: Exchange) -> None:
-        """Do what has to be done with an answer before its page is made."""
-        if self.since is not None:
-            await self.since.compare(exchange)
-        if trip.inline:
-            return
+    async def read_ahead(self, trip: Trip) -> None:
+        """Read what a page needs before it is made, such as the text of a PDF."""
         for reader in self.hooks.readers_ahead:
             reading = reader(trip)
             if reading is not None:

@@ -20,6 +20,7 @@ from scrapy.utils.request import request_from_dict
 from webcrawl.adapter.held_values import VALUE_FIELDS, HeldValues, Values
 from webcrawl.adapter.request_trip import KEY, attach_trip
 from webcrawl.adapter.stored_values import (
+    NOT_STORED_WITHIN,
     CannotBePacked,
     HeldValue,
     ValuePacker,
@@ -39,10 +40,10 @@ PRIVATE = "webcrawl_private"
 DEFAULT_FIELDS = Request("http://x/").to_dict()
 METHOD_FIELDS = ("callback", "errback")
 CLASS_FIELD = "_class"  # Scrapy's name for the class of a request that is none of its plain ones
+START = {"is_start_request": True}  # all that Scrapy adds to the meta of a start request
 # Keys of request.meta that are not stored with a request: they are made anew each time the
 # scheduler hands it out.
-START = {"is_start_request": True}  # all that Scrapy adds to the meta of a start request
-NOT_STORED = frozenset({KEY, "depth", "verbatim_url", "download_slot", "download_latency"})
+NOT_STORED = NOT_STORED_WITHIN | {"verbatim_url", "download_slot", "download_latency"}
 
 
 class CannotBeKept(Exception):  # noqa: N818 - reads as what it is

@@ -33,8 +33,8 @@ PLAIN_TYPES: tuple[Any, ...] = (str, bytes, float, int)
 PYDANTIC_CLASS = ("pydantic.main", "BaseModel")
 # Kept as plain fields: the method that it calls is a text
 PAGE_METHOD_CLASS = ("scrapy_playwright.page", "PageMethod")
-# Keys of a request's meta that the crawl sets anew
-NOT_STORED = frozenset(("depth", "webcrawl"))
+# Keys of the meta of a request within another's values: the crawl sets them anew
+NOT_STORED_WITHIN = frozenset(("depth", "webcrawl"))
 FACTORIES = {kind.__name__: kind for kind in (bool, bytes, dict, float, int, list, set, str, tuple)}
 
 
@@ -340,7 +340,7 @@ class ValuePacker:
             # Its callback or errback is not a method of the spider
             raise CannotBePacked(type(request)) from error
         fields["meta"] = {
-            key: value for key, value in request.meta.items() if key not in NOT_STORED
+            key: value for key, value in request.meta.items() if key not in NOT_STORED_WITHIN
         }
         if not self._allow_classes:
             plain_names = {"url", *Request.attributes}

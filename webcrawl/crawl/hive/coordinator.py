@@ -505,6 +505,8 @@ class Coordination:
         if beat.coordinator != self._me:
             self._coordinator = None
             self._waits = ""
+            self._released.clear()
+            self._unreadable.clear()
             return
         if self._coordinator is None:
             self._coordinator = Coordinator(self._groups)

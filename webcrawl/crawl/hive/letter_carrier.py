@@ -46,7 +46,7 @@ class DroneCrawl(Protocol):
     def crawl(self) -> Crawl: ...
 
     @property
-    def hive(self) -> HiveProgress: ...
+    def hive(self) -> HiveState: ...
 
     @property
     def rests(self) -> bool:
@@ -69,7 +69,7 @@ class DroneCrawl(Protocol):
         """End the crawl because of an error that cannot be mended."""
 
 
-class HiveProgress(Protocol):
+class HiveState(Protocol):
     """The hive as the crawl of a drone sees it: whether the other drones are done."""
 
     others_done: bool

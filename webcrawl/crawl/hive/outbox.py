@@ -265,22 +265,22 @@ class OpenLetters:
         for start in range(0, full, MAX_ITEMS):
             self._take(drone, kind, items[start : start + MAX_ITEMS])
 
-    def close_begun_by(self, time: float) -> None:
+    def close_begun_by(self, latest: float) -> None:
         """Close the letters that were begun up to this time.
 
         All other letters for the same drones are closed too: they travel together.
         """
         while self._open:
             (drone, _), oldest = next(iter(self._open.items()))
-            if oldest.since > time:
+            if oldest.since > latest:
                 return
             self.close_kinds(drone, Kind)
 
-    def close_for(self, drones: Iterable[int], time: float) -> None:
+    def close_for(self, drones: Iterable[int], latest: float) -> None:
         """Close all letters for those of these drones that have one begun up to this time."""
         for drone in drones:
             letters = [self._open.get((drone, kind)) for kind in Kind]
-            if any(letter is not None and letter.since <= time for letter in letters):
+            if any(letter is not None and letter.since <= latest for letter in letters):
                 self.close_kinds(drone, Kind)
 
     def close_kinds(self, drone: int, kinds: Iterable[Kind]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import msgpack
 
@@ -109,6 +109,28 @@ def command_prefix(name: str, args: tuple[Any, ...]) -> str:
     return "" if name in HIVE_COMMANDS or Command(0, name, args).lasts else "0"
 
 
+class ProcessIdentity(NamedTuple):
+    """The registry's name for a process, as it is stored there, packed.
+
+    One that is known by hearsay has only a state. Those of earlier versions have fewer fields.
+    """
+
+    state: str  # random id of its state, in hex
+    jobdir: str = ""
+    host: str = ""
+    pid: int = 0
+    machine: str = ""
+    seeds: Sequence[str] = ()
+
+    def pack(self) -> bytes:
+        return bytes(msgpack.packb(self))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """Return the inverse of `pack`. What a later version has put behind is left out."""
+        return cls(*msgpack.unpackb(data)[: len(cls._fields)])
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """A drone that enters the registry, with what its state knows of the hive."""
@@ -139,8 +161,9 @@ class Member:
     @property
     def identity(self) -> bytes:
         """Return the registry's name for this process."""
-        fields = (self.state, self.jobdir, self.host, self.pid, self.machine, self.seeds)
-        return bytes(msgpack.packb(fields))
+        return ProcessIdentity(
+            self.state, self.jobdir, self.host, self.pid, self.machine, self.seeds
+        ).pack()
 
     def with_map(self, slots: SlotMap) -> Member:
         """Return the member with the later one of its map and this one."""
@@ -233,7 +256,7 @@ def enter_registry(
             there = {*slots.drones, *slots.leaving}
             drones = {drone: drones[drone] for drone in drones.keys() & there}
     for drone in me.others.keys() & {*slots.drones, *slots.leaving}:
-        drones.setdefault(drone, msgpack.packb((me.others[drone], "", "", 0)))
+        drones.setdefault(drone, ProcessIdentity(me.others[drone]).pack())
     drones = {
         drone: identity for drone, identity in drones.items() if state_id_of(identity) not in gone
     }
@@ -248,12 +271,12 @@ def enter_registry(
 
 def _check_state(identity: bytes, me: Member) -> None:
     """Raise HiveError if the registry knows this drone with another state than that which enters."""
-    if state_id_of(identity) == me.state:
+    known = ProcessIdentity.unpack(identity)
+    if known.state == me.state:
         return
-    state, jobdir, host, *_ = msgpack.unpackb(identity)
-    where = f"another folder (its state is {state})"
-    if host and jobdir != me.jobdir:
-        where = f"{jobdir} on {host}"
+    where = f"another folder (its state is {known.state})"
+    if known.host and known.jobdir != me.jobdir:
+        where = f"{known.jobdir} on {known.host}"
     raise HiveError(
         f"drone {me.drone} of this hive has its state in {where}, not in {me.jobdir}: start it there, or hand over "
         f"its hosts to other drones first ({program()} hive adopt){ANOTHER_HIVE}"
@@ -262,22 +285,21 @@ def _check_state(identity: bytes, me: Member) -> None:
 
 def state_id_of(identity: bytes) -> str:
     """Return the id of a drone's state."""
-    return str(msgpack.unpackb(identity)[0])
+    return ProcessIdentity.unpack(identity).state
 
 
 def host_and_pid(identity: bytes) -> tuple[str, int]:
     """Return the host and the process id of a drone."""
-    _, _, host, pid, *_ = msgpack.unpackb(identity)
-    return host, pid
+    process = ProcessIdentity.unpack(identity)
+    return process.host, process.pid
 
 
 def runs_elsewhere(identity: bytes, me: Member) -> bool:
     """Return whether the process of this identity is known to be on another machine."""
-    _, _, host, _, *machines = msgpack.unpackb(identity)
-    machine = machines[0] if machines else ""  # an earlier version has none
-    if machine and me.machine:
-        return bool(machine != me.machine)
-    return host not in ("", me.host)
+    process = ProcessIdentity.unpack(identity)
+    if process.machine and me.machine:  # an earlier version has none
+        return process.machine != me.machine
+    return process.host not in ("", me.host)
 
 
 def check_place(identity: bytes, me: Member) -> None:
@@ -366,23 +388,22 @@ def _check_hive(record: HiveRecord, registry: Registry, me: Member) -> None:
 def _check_seeds(me: Member, drones: Mapping[int, bytes]) -> None:
     """Raise HiveError if a drone of a hive that is being founded has other seeds than this one."""
     for drone, identity in drones.items():
-        _, jobdir, host, _, *rest = msgpack.unpackb(identity)
+        other = ProcessIdentity.unpack(identity)
         # an identity of an earlier version, or one that is known by hearsay, has no seeds
-        seeds = rest[1] if len(rest) > 1 else ()
-        is_comparable = drone != me.drone and seeds and me.seeds
-        if is_comparable and set(seeds).isdisjoint(me.seeds):
+        is_comparable = drone != me.drone and other.seeds and me.seeds
+        if is_comparable and set(other.seeds).isdisjoint(me.seeds):
             raise HiveError(
-                f"the server already has a new hive of this name, with other seeds (drone {drone} in {jobdir} on "
-                f"{host}): set a different HIVE_NAME; all drones of one hive must have the same seeds"
+                f"the server already has a new hive of this name, with other seeds (drone {drone} in {other.jobdir} on "
+                f"{other.host}): set a different HIVE_NAME; all drones of one hive must have the same seeds"
             )
 
 
 def _where(registry: Registry) -> str:
     """Return where a drone of this hive has its state, in brackets; empty if that is not known."""
     for drone, identity in sorted(registry.drones.items()):
-        _, jobdir, host, *_ = msgpack.unpackb(identity)
-        if host:
-            return f" (drone {drone} in {jobdir} on {host})"
+        process = ProcessIdentity.unpack(identity)
+        if process.host:
+            return f" (drone {drone} in {process.jobdir} on {process.host})"
     return ""
 
 

@@ -2,7 +2,7 @@
 
 redis_server/ makes them of a Redis or Valkey server. Another kind of server needs another class with
 these calls, which adapter/server_settings.py chooses; tests/crawl/hive/test_transport.py tries it.
-Who belongs to a hive is decided without a server (`entered` in registry.py).
+Who belongs to a hive is decided without a server (`enter_registry` in registry.py).
 
 Every call may raise Away or Full, which pass, and HiveError, which does not. If the streams have
 begun anew, it raises NewEpoch until `follow` says that the caller has begun anew, too. A place in a

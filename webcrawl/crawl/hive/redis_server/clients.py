@@ -200,8 +200,7 @@ async def execute_all(
     for numbers, node_answers in zip(numbers_by_node, answers_by_node, strict=True):
         for number, answer in zip(numbers, node_answers, strict=True):
             answers[number] = answer
-    has_errors = any(isinstance(answer, Exception) for answer in answers)
-    if has_errors and isinstance(client, RedisCluster):
+    if isinstance(client, RedisCluster) and any(isinstance(one, Exception) for one in answers):
         with suppress(Exception):  # another node may be in its place
             async with asyncio.timeout(NODE_SECONDS):
                 await client.nodes_manager.initialize()

@@ -557,11 +557,12 @@ class RedisTransport:
         client = self._client
         stream = keys.stream(drone, self._epoch)
         registry = (2, keys.epoch, keys.streams(self._epoch), self._agreed, stream)
-        is_known = await client.eval(steps.KNOW, *registry, "")
-        if is_known:
-            made = await client.eval(steps.MAKE, 1, stream, is_known, KEEP_MILLISECONDS)
-            is_known = await client.eval(steps.KNOW, *registry, made)
-        if not is_known:
+        # 0 in another epoch, 1 for a stream that is not known yet, 2 for one that is
+        known = await client.eval(steps.KNOW, *registry, "")
+        if known:
+            made = await client.eval(steps.MAKE, 1, stream, known, KEEP_MILLISECONDS)
+            known = await client.eval(steps.KNOW, *registry, made)
+        if not known:
             raise OtherServer
 
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
