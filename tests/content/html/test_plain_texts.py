@@ -37,6 +37,14 @@ def test_of_a_large_element_the_first_part(monkeypatch, elements, found):
     assert texts("<div>1<b>2</b>3<i>4</i>5<u>6</u>7</div>8", "div") == [found]
 
 
+@pytest.mark.parametrize("empty", [100, 128, 400])
+def test_elements_without_text_do_not_hide_the_text_behind_them(empty):
+    """A text counts among the first ones of a large element only if there is any."""
+    before, behind = "<b></b>" * empty, "<b></b>" * (600 - empty)
+
+    assert texts(f"<div>{before}Label{behind}</div>", "div") == ["Label"]
+
+
 def test_elements_within_elements_use_up_a_documents_steps(monkeypatch):
     """A page of headings within headings is not gone through once for each of them, even if they
     have no text.

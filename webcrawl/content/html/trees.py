@@ -7,7 +7,6 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from html.entities import html5
-from itertools import islice
 from typing import Protocol
 
 from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
@@ -211,23 +210,23 @@ class TextReader:
 
         Empty if the document's steps are used up.
         """
-        steps = min(_ELEMENTS, self._steps_left)
-        size = sum(1 for _ in islice(element.iter(), steps + 1))
-        self._steps_left -= min(size, steps)
-        texts = element.itertext() if size <= steps else _texts_of_first(element, steps)
-        return "".join(islice(texts, _PIECES))
-
-
-def _texts_of_first(element: etree._Element, elements: int) -> Iterator[str]:
-    """Yield the texts below an element, up to the first so many elements."""
-    for event, inner in etree.iterwalk(element, events=("start", "end")):
-        if event == "start":
-            elements -= 1
-            if elements < 0:
-                return
-            yield inner.text or ""
-        elif inner is not element:
-            yield inner.tail or ""
+        texts: list[str] = []
+        elements = 0
+        most_elements = min(_ELEMENTS, self._steps_left)
+        for event, inner in etree.iterwalk(element, events=("start", "end")):
+            if event == "start":
+                if elements == most_elements:
+                    break
+                elements += 1
+                text = inner.text
+            else:
+                text = inner.tail if inner is not element else None
+            if text:
+                texts.append(text)
+                if len(texts) == _PIECES:
+                    break
+        self._steps_left -= elements
+        return "".join(texts)
 
 
 class PlainElement:
