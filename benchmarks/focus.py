@@ -149,7 +149,7 @@ def crawl_with_each(graph: Graph, delay: float) -> Iterator[tuple[str, Sequence[
                     "OUTPUTS": "none",
                     "MIN_FREE_DISK": 0,
                 }
-                received = [
+                options = [
                     word for key, value in settings.items() for word in ("-s", f"{key}={value}")
                 ]
                 command = [
@@ -160,7 +160,7 @@ def crawl_with_each(graph: Graph, delay: float) -> Iterator[tuple[str, Sequence[
                     "web",
                     "-a",
                     f"seeds={site}/0",
-                    *received,
+                    *options,
                 ]
                 subprocess.run(command, check=True, capture_output=True)
                 log = (Path(folder) / "job/logs/crawl.log").read_text().splitlines()

@@ -163,13 +163,13 @@ def _run_of(
     busy = [_seconds(job / "logs/crawl.log") for job in jobs]
     return Run(
         pages,
-        sum(cost.cpu for cost in spent),
-        max(cost.seconds for cost in spent),
+        sum(of_crawl.cpu for of_crawl in spent),
+        max(of_crawl.seconds for of_crawl in spent),
         web,
         streams,
         stats,
         busy,
-        peaks=[cost.peak for cost in spent],
+        peaks=[of_crawl.peak for of_crawl in spent],
     )
 
 

@@ -30,6 +30,9 @@ URL_FAILURES = 2  # RETRY_TIMES
 class Small:
     """A small web and a crawl of it, with slices and stores so small that each step is one of many."""
 
+    slots = 0  # downloads at once; 0: drawn for each run
+    steps = 100_000
+
     def __init__(self, folder, random):
         self.folder, self.random, self.seconds = folder, random, 0.0
         hosts, each, most = (
@@ -138,11 +141,14 @@ class Small:
 
     def run(self):
         """To the end; AssertionError if it waits for nobody."""
-        running, vain, slots = [], 0, self.random.choice([1, 8])
-        for step in range(100_000):
+        running, vain = [], 0
+        slots = self.slots or self.random.choice([1, 8])
+        for step in range(self.steps):
             self.happens(step, running)
-            link = self.crawl.take(self.crawl.parts.clock()) if len(running) < slots else None
+            link = self.take() if len(running) < slots else None
             running += [link] if link is not None else []
+            if link is None and len(running) < slots:
+                running += self.look_between()
             if running and (link is None or self.random.random() < 0.5):
                 self.end(running.pop(self.random.randrange(len(running))))
                 vain = 0
@@ -150,13 +156,27 @@ class Small:
                 # before the other look: the thread may end between the two
                 merging = self.crawl.parts.seen.busy
                 ready = self.crawl.next_ready()
-                if not self.crawl.pending:
+                if self.is_over():
                     return
                 vain += 1
-                assert ready is not None or merging, "nobody wakes it"
+                if ready is None and not merging:
+                    self.nobody_wakes()
                 assert vain < VAIN, "it is woken in vain"
                 wait_until(lambda: not self.crawl.parts.seen.busy)
                 self.seconds = max(self.seconds, (ready or 0.0) - START + 1e-6)
+
+    def take(self):
+        return self.crawl.take(self.crawl.parts.clock())
+
+    def look_between(self):
+        """Return the links of a look before the crawl is woken."""
+        return []
+
+    def is_over(self):
+        return not self.crawl.pending
+
+    def nobody_wakes(self):
+        raise AssertionError("nobody wakes it")
 
     def happens(self, step, running):
         """What comes between: more seeds, a checkpoint, another run, an outage, a pause."""

@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from tests.crawl.test_liveness import START, VAIN, Small
-from tests.support.crawling import wait_until
+from tests.crawl.test_liveness import START, Small
 from tests.support.examples import in_campaign
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.url_text import host_of
@@ -23,6 +22,8 @@ class Steered(Small):
     """The same small crawls, with few slots, shared addresses, budgets, several connections, paused
     and lent hosts, downloads that are cut or cannot be tried, and pages that are fetched again.
     """
+
+    steps = 20_000
 
     def __init__(self, folder, random):
         names = [f"h{number}.d{number % 5}.test" for number in range(4)]
@@ -90,39 +91,15 @@ class Steered(Small):
         while self.paused:
             frontier.steering.let_go(self.paused.pop(), now)
 
-    def run(self):
-        """To the end, or for some hours of pages that are fetched again."""
-        running, vain = [], 0
-        for step in range(20_000):
-            self.happens(step, running)
-            link = self._take() if len(running) < self.slots else None
-            running += [link] if link is not None else []
-            if link is None and len(running) < self.slots:
-                running += self._look_between()
-            if running and (link is None or self.random.random() < 0.5):
-                self.end(running.pop(self.random.randrange(len(running))))
-                vain = 0
-            elif link is None:
-                if not self.crawl.pending or self.seconds > 10 * HOUR:
-                    return
-                vain += 1
-                assert vain < VAIN, "it is woken in vain"
-                self._wait()
+    def is_over(self):
+        """At the end, or after some hours of pages that are fetched again."""
+        return super().is_over() or self.seconds > 10 * HOUR
 
-    def _take(self):
-        return self.crawl.take(self.crawl.parts.clock())
+    def nobody_wakes(self):
+        assert self.paused or self.lent, "nobody wakes it"
+        self.let_go()
 
-    def _wait(self):
-        """Until it is woken."""
-        merging = self.crawl.parts.seen.busy
-        ready = self.crawl.next_ready()
-        if ready is None and not merging:
-            assert self.paused or self.lent, "nobody wakes it"
-            self.let_go()
-        wait_until(lambda: not self.crawl.parts.seen.busy)
-        self.seconds = max(self.seconds, (ready or 0.0) - START + 1e-6)
-
-    def _look_between(self):
+    def look_between(self):
         """A look before the promised time, which must find nothing; links of a merge may come."""
         if self.crawl.parts.seen.busy:
             return []
@@ -134,7 +111,7 @@ class Steered(Small):
             return []
         self.seconds += later - now
         merges = self.crawl.parts.seen.pending
-        link = self._take()
+        link = self.take()
         assert link is None or merges, f"{link.url}: found before {ready}"
         return [] if link is None else [link]
 

@@ -86,7 +86,6 @@ class ArchivedPages:
             if answer is None:
                 self.is_over = True
                 break
-            is_reread = answer.resume_at is None
             if answer.resume_at is not None:
                 self._places.set(answer.name, answer.resume_at)
             else:
@@ -102,7 +101,7 @@ class ArchivedPages:
             if self._forgotten and self._forgotten.has(link.url, exchange.started):
                 self._counters.update(["archive/forgotten"])
                 continue
-            exchange.state.was_begun = is_reread
+            exchange.state.was_begun = answer.resume_at is None
             return self._trip(link, exchange, (answer.name, answer.start))
         return None
 

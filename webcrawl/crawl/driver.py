@@ -276,7 +276,7 @@ class Driver:
         self._batch_size = max(1, min(LARGEST_BATCH, 2 * self._batch_size, pages_in_time))
 
     def _pages_of_next_batch(self) -> int:
-        """Return how many ready pages go together: up to the batch's size and bytes, and at least one."""
+        """Return how many ready pages may go together: up to the batch's size and bytes; at least one."""
         size = 0
         for number, trip in enumerate(self._ready[: self._batch_size]):
             size += self._bytes_of[trip]

@@ -94,12 +94,13 @@ def _errors(figures: Figures) -> Iterator[str]:
             errors[str(status)] = number
     walls, others = stats_file.recognised(figures)
     others.pop("shell", None)  # pages that need scripts have a line of their own
-    for numbers, what, ending in (
-        (errors, "server errors", _lost_by_errors(figures)),
-        (walls, "bot challenges or block pages", ""),
-        (others, "answers that do not seem to be pages", ""),
+    for numbers, what in (
+        (errors, "server errors"),
+        (walls, "bot challenges or block pages"),
+        (others, "answers that do not seem to be pages"),
     ):
         if numbers:
+            ending = _lost_by_errors(figures) if numbers is errors else ""
             each = ", ".join(f"{name}: {number}" for name, number in sorted(numbers.items()))
             yield f"{what}: {sum(numbers.values())}, retries included ({each}){ending}"
 

@@ -71,7 +71,7 @@ class HostNotes:
 
         `learned`: an answer says so, which is noted in the host's record. `by_page`: only its answer
         to one URL says so, which counts for nothing if the host has given pages by HTTP/1.1. With
-        `by_page` alone, return whether such an answer would count; nothing is noted.
+        `by_page` alone, return whether that is known, or such an answer would count; nothing is noted.
         """
         with self._core.opened(name) as host:
             is_refuted = by_page and host.pages > 0

@@ -206,7 +206,7 @@ class HostHandover:
             yield pieces
 
     def drain(self, most: int) -> bool:
-        """Turn away `most` URLs that the front-end holds, then as many that the budgets hold.
+        """Turn away `most` URLs that the front-end holds or, once it has none, the budgets.
 
         It is for a crawl that has no hosts any more. Return whether nothing is left.
         """

@@ -202,7 +202,7 @@ class Notes(Protocol):
 
         `learned`: an answer says so, which is noted. `by_page`: only its answer to one URL says so,
         which counts for nothing if the host has given pages by HTTP/1.1. With `by_page` alone, return
-        whether such an answer would count.
+        whether that is known, or such an answer would count.
         """
 
     def take_listed(self, url: str, urls: int) -> int:

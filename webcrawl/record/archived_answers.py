@@ -28,7 +28,7 @@ from webcrawl.net.http_framing import (
     read_head,
 )
 from webcrawl.net.robots_book import origin_of, robots_url
-from webcrawl.record.warc.capture import RETRY_FIELD
+from webcrawl.record.warc.capture import RETRY_FIELD, UNMODIFIED
 from webcrawl.record.warc.reader import ReadRecord, RecordReader
 from webcrawl.record.warc.unpacked_stream import RecordStart
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -155,7 +155,6 @@ ROBOTS_PATH = "/robots.txt"
 PREREQUISITE = "P"  # the last letter of the path of a link that was fetched for other links
 MAX_HOPS = 1000  # letters of a discovery path that are kept
 MAX_INTERIM_HEADS = 10  # of status 1xx, before the final one
-NOT_MODIFIED = "server-not-modified"  # in the profile of a revisit record whose answer was a 304
 # The fields in which a revisit record names another record
 REFERENCE_FIELDS = frozenset(("warc-refers-to", "warc-refers-to-target-uri", "warc-payload-digest"))
 # What some programs write for newer protocols
@@ -208,7 +207,7 @@ def _has_head(first: ReadRecord) -> bool:
 
 def is_unmodified(first: ReadRecord) -> bool:
     """Return whether this is the revisit record of a 304: another record has the page."""
-    return first.kind == "revisit" and NOT_MODIFIED in first.fields.get("warc-profile", "")
+    return first.kind == "revisit" and UNMODIFIED in first.fields.get("warc-profile", "")
 
 
 class Answers:

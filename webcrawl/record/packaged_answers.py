@@ -26,9 +26,8 @@ from webcrawl.record.archived_answers import (
 from webcrawl.record.warc.archive_files import WARC_ENDINGS, archives_in_package
 from webcrawl.record.warc.reader import NotWarc, RecordReader, ignore_loss
 from webcrawl.record.warc.unpacked_stream import RecordStart
-from webcrawl.store.jobdir.index_line import IndexLine, read
+from webcrawl.store.jobdir.index_line import INDEX_ENDINGS, IndexLine, read
 
-INDEX_ENDINGS = (".cdx", ".cdxj", ".cdx.gz", ".cdxj.gz")
 PAGE_LISTS = ("pages/pages.jsonl", "pages/extraPages.jsonl")
 MAX_REDIRECTS = 10  # in a row
 MAX_BODY_BYTES = 64 << 20  # by default no crawl keeps more of a body

@@ -210,7 +210,7 @@ class DiscoveryPath(NamedTuple):
     is_robots: bool
     is_probe: bool
     may_be_page: bool
-    depth: int  # links followed since the seed, DEEPEST at most
+    depth: int  # links followed since the seed, MAX_DEPTH at most
 
 
 @lru_cache(1024)  # a crawl has few different paths

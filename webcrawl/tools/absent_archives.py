@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from webcrawl.base.readable import count, readable
@@ -21,7 +22,7 @@ FOLDER = "warc"
 
 
 def absent_archives(argument: str) -> Iterator[str]:
-    """Yield a line for each crawl that lacks archive files.
+    """Yield lines on each crawl that lacks archive files.
 
     `argument` is an argument of a command: a crawl, a hive, or its folder of archives. Any other
     argument yields nothing.
@@ -41,11 +42,8 @@ def _absent_from(crawl: Path) -> Iterator[str]:
     if not is_crawl(crawl):
         return
     in_store = addresses_of_absent_files(crawl)
-    finished = JobDir(crawl).read(finished_names)
-    archives = sorted(
-        name for name in finished if name.startswith(f"{FOLDER}/") and name.endswith(ARCHIVE)
-    )
-    missing = [name for name in archives if name not in in_store and not (crawl / name).exists()]
+    archives = JobDir(crawl).read(partial(finished_names, pattern=f"{FOLDER}/*{ARCHIVE}"))
+    missing = sorted(name for name in archives.difference(in_store) if not (crawl / name).exists())
     if missing:
         files = count(len(missing), "finished archive file")
         examples = f"{missing[0]}, …" if len(missing) > 1 else missing[0]

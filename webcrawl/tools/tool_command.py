@@ -358,8 +358,8 @@ def print_error(why: object, *, as_json: bool = False) -> None:
 def discard_further_output() -> None:
     """Send what is still to be printed nowhere, once standard output cannot be written.
 
-    Python flushes standard output at exit. It would report the error again, and from Python 3.13
-    on end with exit status 120.
+    Python flushes standard output at exit. It would report the error again, and newer versions
+    would end with exit status 120.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -485,7 +485,7 @@ def place_waits(crawl):
     """Until the crawl has given up."""
     while not crawl.storing._sender._stopped:
         pass
-    crawl.storing._sender._going()
+    crawl.storing._sender._on_piece()
 
 
 class TestWhatIsWhere:

@@ -506,6 +506,18 @@ def checked(name: str, *words: str) -> Command:
 
     A running crawl may still refuse it because of what is in force there.
     """
+    command, _ = _checked_with_words(name, words)
+    return command
+
+
+def obey(order: Commanded, name: str, *words: str) -> Answer | Awaitable[Answer]:
+    """Carries a command out, or begins to: what takes long is to be awaited. Raise CommandError."""
+    command, words_left = _checked_with_words(name, words)
+    return command.run(order, *words_left)
+
+
+def _checked_with_words(name: str, words: tuple[str, ...]) -> tuple[Command, tuple[str, ...]]:
+    """Return what `checked` returns, and the words that are left for the command."""
     command, words = _command_and_words(name, words)
     if command is None:
         raise CommandError(
@@ -519,14 +531,7 @@ def checked(name: str, *words: str) -> Command:
         raise CommandError(f"usage: {command.usage}; no word may be empty or contain a line break")
     if command.check is not None:
         command.check(*words)
-    return command
-
-
-def obey(order: Commanded, name: str, *words: str) -> Answer | Awaitable[Answer]:
-    """Carries a command out, or begins to: what takes long is to be awaited. Raise CommandError."""
-    command = checked(name, *words)
-    _, words_left = _command_and_words(name, words)
-    return command.run(order, *words_left)
+    return command, words
 
 
 def _command_and_words(name: str, words: tuple[str, ...]) -> tuple[Command | None, tuple[str, ...]]:

@@ -85,7 +85,7 @@ class Memory:
         return not known
 
     def _grow(self) -> Self:
-        """Let the full younger filter replace the older one, and begin a larger one. Return self."""
+        """Let the full younger filter replace the older one, and begin one of up to LARGEST. Return self."""
         self.old = bytes(self.young)
         self.count = 0
         self.young = bytearray(min(2 * len(self.young), LARGEST))

@@ -94,7 +94,9 @@ class Command(ScrapyCommand):
         if args:
             raise UsageError(f"unexpected argument: {args[0]}")
         if not 1 <= opts.hosts <= MAX_HOSTS or not 1 <= opts.seconds <= MAX_SECONDS:
-            _exit_with("demo: allowed are --hosts from 1 to 100000 and --seconds from 1 to 86400")
+            _exit_with(
+                f"demo: allowed are --hosts from 1 to {MAX_HOSTS} and --seconds from 1 to {MAX_SECONDS}"
+            )
         assert self.settings is not None  # noqa: S101 - Scrapy sets them before it asks for anything
         self._demo_settings = demo_settings(self.settings)
         if self._is_given("JOBDIR") and Path(self._demo_settings["JOBDIR"], "state").exists():

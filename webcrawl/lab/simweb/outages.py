@@ -189,6 +189,8 @@ class OutageSchedule:
 
     def active(self) -> list[SimulatedOutage]:
         """Return the outages under way, the latest first."""
+        if not self.all:  # the usual case, asked for every request
+            return []
         now = self._clock()
         return [outage for outage in reversed(self.all) if outage.started <= now < outage.ended]
 
@@ -205,8 +207,6 @@ class OutageSchedule:
 
         Return None if no outage hits the request.
         """
-        if not self.all:  # the usual case, asked for every request
-            return None
         for outage in self.active():
             if _hits_request(outage, host, address, path):
                 return _answer(outage), outage.kind

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from email.utils import formatdate, parsedate_to_datetime
+from email.utils import formatdate
 from html import escape
 from math import ceil
 from zlib import crc32
 
 from webcrawl.lab.simweb.host_kinds import gzip
 from webcrawl.lab.simweb.random_content import draws
-from webcrawl.lab.simweb.web_answers import ChangingWeb, WebAnswer, WebRequest
+from webcrawl.lab.simweb.web_answers import ChangingWeb, WebAnswer, WebRequest, seconds_of_date
 
 _YEAR = 365.25 * 86_400
 # how far the dates of odd servers are wrong
@@ -86,7 +86,7 @@ def _is_unmodified(request: WebRequest, odd: str, tag: str, last_modified: float
         return bool(request.etag or request.since)
     if request.etag:  # If-Modified-Since does not count beside it (RFC 9110, 13.1.3)
         return _has_tag(request.etag, tag)
-    return last_modified is not None and _seconds_of_date(request.since) >= last_modified
+    return last_modified is not None and seconds_of_date(request.since) >= last_modified
 
 
 def _tag(kind: str, odd: str, edition: int, now: float) -> str:
@@ -117,13 +117,6 @@ def _has_tag(if_none_match: str, tag: str) -> bool:
     """
     tags = [one.strip().removeprefix("W/") for one in if_none_match.split(",")]
     return bool(tag) and (tag.removeprefix("W/") in tags or "*" in tags)
-
-
-def _seconds_of_date(text: str) -> float:
-    try:
-        return parsedate_to_datetime(text).timestamp() if text else 0.0
-    except ValueError:
-        return 0.0
 
 
 SITEMAP, INDEX = "/sitemap.xml", "/sitemap_index.xml"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from enum import Enum
 from html import escape
 from http import HTTPStatus
@@ -112,6 +113,14 @@ def head(
     if close:
         lines.append("Connection: close")
     return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+
+
+def seconds_of_date(text: str) -> float:
+    """Return the time of a date in a request's header; 0 if it is empty or no date."""
+    try:
+        return parsedate_to_datetime(text).timestamp() if text else 0.0
+    except ValueError:
+        return 0.0
 
 
 def chunk(data: bytes) -> bytes:

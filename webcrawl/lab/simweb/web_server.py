@@ -287,9 +287,10 @@ def _target_exists(world: World, what: str, target: str) -> bool:
     """Return whether the target of an outage of this sort exists."""
     if what == "nameserver":
         return target in NAME_SERVERS
-    addresses = {name_server.LOOPBACK6, *map(address, range(world.addresses))}
-    if what == "address" and target in addresses:
-        return True
+    if what == "address":
+        addresses = {name_server.LOOPBACK6, *map(address, range(world.addresses))}
+        if target in addresses:
+            return True
     return world.number(target) is not None  # outages of addresses take names of hosts too
 
 

@@ -103,7 +103,7 @@ def critical_region(rows: Iterable[CacheRow]) -> tuple[int, int] | None:
     The gain is what the largest cache spares more than the smallest. The sizes are those that reach
     a tenth and nine tenths of it.
     """
-    rates = _rates_by_size(rows)
+    rates = _rates_by_size(rows, SEEN_POLICY)
     if not rates:
         return None
     _, least = rates[0]
@@ -117,9 +117,9 @@ def critical_region(rows: Iterable[CacheRow]) -> tuple[int, int] | None:
     )
 
 
-def _rates_by_size(rows: Iterable[CacheRow]) -> list[tuple[int, float]]:
-    """Return the sizes and hit rates of the policy by which sizes are judged, smallest first."""
-    return sorted((row.size, row.hit_rate) for row in rows if row.policy == SEEN_POLICY)
+def _rates_by_size(rows: Iterable[CacheRow], policy: str) -> list[tuple[int, float]]:
+    """Return the sizes and hit rates of a policy, smallest first."""
+    return sorted((row.size, row.hit_rate) for row in rows if row.policy == policy)
 
 
 def _first_size_reaching(rates: list[tuple[int, float]], wanted: float) -> int:
@@ -131,7 +131,7 @@ def best_size(rows: Iterable[CacheRow]) -> int | None:
 
     Return None if no size spares anything.
     """
-    rates = _rates_by_size(rows)
+    rates = _rates_by_size(rows, SEEN_POLICY)
     if not rates:
         return None
     _, most = rates[-1]
@@ -246,7 +246,7 @@ def plot_caches(rows: Sequence[CacheRow]) -> str:
 
     lines = []
     for name, colour in zip(POLICY_NAMES, COLOURS, strict=False):
-        rates = sorted((row.size, row.hit_rate) for row in rows if row.policy == name)
+        rates = _rates_by_size(rows, name)
         if not rates:
             continue
         if name == "INFINITE":  # it has one rate, whatever the size of others: a level line

@@ -166,8 +166,8 @@ class CrawlIndex:
         self._counts = counts
         self._contents: IndexContents | None = None
         # A crawl that has just begun, or was killed then, has the folder and nothing in it
-        has_index = (self._folder / META_FILE).exists() or any(self._folder.glob("*.store"))
-        self._is_to_be_opened = has_index
+        has_meta_file = (self._folder / META_FILE).exists()
+        self._is_to_be_opened = has_meta_file or any(self._folder.glob("*.store"))
 
     def compare(self, lines: LinesByNumber) -> Iterator[DamagedFile]:
         """Yield each line that the index does not have exactly once.

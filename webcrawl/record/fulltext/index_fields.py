@@ -269,7 +269,8 @@ _CODE = re.compile(r"::|\w!?[\[({]|#!?\[|(?<!\S)'\w")  # Vec::new, vec![1], len(
 _FILTER = re.compile(r"([+-]?)(site|after|before):(.+)", re.DOTALL)
 _FIELD = re.compile(r"^[+-]?\w+:")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d?))?(?:-(\d\d?))?")
-MAX_STEMMED_WORDS = 64  # in a query: each costs a search in the field of each language
+# Of a query. Their stems are searched, too, and each costs a search in the field of each language.
+MAX_QUERY_WORDS = 64
 STEM_WEIGHT = 1.0  # of a stem beside its word: nDCG is flat from 0.5 to 3 (test_judged.py)
 # A page must have all words of a query of up to two words: the second one narrows the search. Of a
 # longer query it must have more than half of the words.
@@ -309,7 +310,7 @@ def parse_query(query: str, languages: Sequence[str]) -> ParsedQuery:
             others.append(sign + _FILTERS[name](value))
             whole.append(others[-1])
         elif _is_word(piece):
-            has_stems = len(words) < MAX_STEMMED_WORDS
+            has_stems = len(words) < MAX_QUERY_WORDS
             typed.append(prepared(piece))
             words.append(_with_stems(prepared(piece), stems if has_stems else ()))
             whole.append(words[-1])
@@ -349,7 +350,7 @@ def plain_words(query: str) -> str:
     all_words = _WORD.findall(prepared(query))
     # If there are only operators, they are words
     words = [word for word in all_words if word not in _OPERATOR_WORDS] or all_words
-    return " ".join(words[:MAX_STEMMED_WORDS]).lower()
+    return " ".join(words[:MAX_QUERY_WORDS]).lower()
 
 
 def quote_code(query: str) -> str | None:

@@ -17,7 +17,7 @@ from webcrawl.record.warc.archive_files import WARC_ENDINGS
 from webcrawl.store.disk import Disk, replacing
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of, number_of
-from webcrawl.store.jobdir.index_line import INDEX
+from webcrawl.store.jobdir.index_line import INDEX, INDEX_ENDINGS
 from webcrawl.store.output import OPEN
 
 FOLDER = "since"  # in the folder of a crawl's state
@@ -75,7 +75,6 @@ def write_indexed_files(
         disk.write(fd, json.dumps(noted).encode())
 
 
-INDEX_ENDINGS = (INDEX, ".cdx", f"{INDEX}.gz", ".cdx.gz")
 ARCHIVE_FOLDERS = (
     "archive",
     "warc",

@@ -28,14 +28,12 @@ from webcrawl.record.warc.unpacked_stream import TornRecord
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
+from webcrawl.store.jobdir.index_line import NOT_MODIFIED
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, STREAM
 
-# In crawl.log. The document of a 304 has the status of the earlier answer
-# (docs/reprocess-and-since.md).
-NOT_MODIFIED = "304"
 UNREAD_TABLES = "tables unread"  # among the figures: there are tables, but pyarrow is not installed
-TABLES_OF_PAGES_KEY = ("pages", "links", "hosts", "chunks")
+TABLES_WITHOUT_OWN_KEY = ("pages", "links", "hosts", "chunks")
 
 
 def check_tables(
@@ -76,7 +74,7 @@ def check_tables(
         counts[UNREAD_TABLES] += bool(lengths)
         return
     tables = {}
-    for table in (*TABLES_OF_PAGES_KEY, *map(_table_of_key, SEPARATE_KEYS)):
+    for table in (*TABLES_WITHOUT_OWN_KEY, *map(_table_of_key, SEPARATE_KEYS)):
         own = {name: lengths[name] for name in sorted(lengths) if _table_of_file(name) == table}
         tables[table] = _TableFiles(jobdir, own, rows, damaged)
     parts = progress[PAGES_KEY].parts
@@ -359,5 +357,7 @@ def _has_line(lines: Iterator[tuple[str, str]], table: str, status: int, url: st
     """Read lines up to the one of this row; return whether there is one."""
     statuses = {str(status)}
     if table == "documents":
-        statuses.add(NOT_MODIFIED)
+        # In crawl.log. Its document has the status of the earlier answer
+        # (docs/reprocess-and-since.md).
+        statuses.add(str(NOT_MODIFIED))
     return any(line_url == url and line_status in statuses for line_status, line_url in lines)

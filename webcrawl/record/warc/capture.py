@@ -31,6 +31,7 @@ from webcrawl.record.warc.warc_record import (
     protocol_fields,
     token_names,
 )
+from webcrawl.store.jobdir.index_line import NOT_MODIFIED
 from webcrawl.store.worker import Worker
 
 # About 300 bytes each: 9 MiB with URLs of 70 bytes, 69 MiB if all had 2,000. No checkpoint has
@@ -96,7 +97,6 @@ RETRY_FIELD = "triedAgain"
 IDENTICAL_PAYLOAD = "identical-payload-digest"
 UNMODIFIED = "server-not-modified"
 PROFILE_PREFIX = f"http://netpreserve.org/warc/{VERSION}/revisit/"
-NOT_MODIFIED = 304
 IDENTIFIED_HTML = "WARC-Identified-Payload-Type: text/html\r\n"  # of a browser's document
 # The name that pywb and others give to a header that an archive has replaced
 RECEIVED_LENGTH_HEADER = b"X-Archive-Orig-Content-Length"

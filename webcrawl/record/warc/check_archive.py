@@ -16,6 +16,7 @@ from webcrawl.content.formats.sniffing import UNNAMED
 from webcrawl.record.warc.unpacked_stream import (
     GZIP_MAGIC,
     GZIPPED,
+    MAX_HEAD_BYTES,
     PackingForm,
     RecordStart,
     TornRecord,
@@ -27,7 +28,6 @@ from webcrawl.store.jobdir.index_line import INDEXED, BadLine, archive_of, check
 from webcrawl.store.lines import lines_of
 from webcrawl.store.output import OPEN
 
-MAX_HEAD_BYTES = 1 << 20  # of a record's head; its longest fields are a few URLs
 # The header of a gzip member as our writer makes it, without flags and time. No checksum covers the
 # header, so it must be right to the bit.
 OWN_MEMBERS = PackingForm(GZIPPED.new, GZIP_MAGIC + bytes(5))

@@ -14,6 +14,7 @@ from typing import BinaryIO, Self
 from webcrawl.record.warc.archive_files import open_archive
 from webcrawl.record.warc.unpacked_stream import (
     GZIPPED,
+    MAX_HEAD_BYTES,
     PIECE_BYTES,
     PLAIN,
     PackingForm,
@@ -25,14 +26,13 @@ from webcrawl.record.warc.unpacked_stream import (
 )
 from webcrawl.store.output import OPEN
 
-MAX_HEAD_BYTES = 1 << 20  # of a record's head; its longest fields are a few URLs
 RECORD_START = re.compile(rb"WARC/\d+\.\d+[ \t]*\r?\n")
 RECORD_START_BYTES = 16  # that are enough to recognise a start
 ARC_START = re.compile(rb"filedesc://")  # the format before WARC
 # A record that begins anywhere. There may be garbage before it, without the end of a line.
 RECORD_WITHIN = re.compile(rb"(WARC/\d+\.\d+[ \t]*\r?\n(?i:WARC-|Content-))")
 RECORD_WITHIN_BYTES = 40
-RECORD_END = re.compile(rb"\r\n\r\n")  # records, as the standard wants it
+RECORD_END = re.compile(rb"\r\n\r\n")  # behind each record, as the standard wants it
 RECORD_END_BYTES = 4
 END_OF_HEAD = re.compile(rb"\n\r?\n")
 FOLDED_LINE = re.compile(rb"\r?\n[ \t]+")

@@ -18,6 +18,7 @@ from webcrawl.base.zstd_frame import zstd
 from webcrawl.net.codings import MemberCoding
 
 READ_BYTES = 1 << 14  # per read: a record has a few thousand
+MAX_HEAD_BYTES = 1 << 20  # of a record's head; its longest fields are a few URLs
 PIECE_BYTES = 1 << 16  # unpacked at a time
 # In memory when a member begins: isal needs a header with optional fields in one piece
 HEADER_BYTES = 1 << 12

@@ -391,7 +391,7 @@ class WarcWriter:
 
 
 def identifiers(random: Random) -> Iterator[str]:
-    """Yield version 4 UUIDs without end, DRAWN per system call."""
+    """Yield version 4 UUIDs without end, IDS_PER_DRAW per system call."""
     while True:
         digits = f"{random.getrandbits(128 * IDS_PER_DRAW) & _DRAWN_BITS | _FIXED_BITS:0{32 * IDS_PER_DRAW}x}"
         for groups in _GROUPS.findall(digits):

@@ -24,6 +24,7 @@ from webcrawl.base.surt import surt
 from webcrawl.base.url_text import visible
 
 ARCHIVE, INDEX = ".warc.gz", ".cdxj"
+INDEX_ENDINGS = (INDEX, ".cdx", f"{INDEX}.gz", ".cdx.gz")  # of indexes, whoever has made them
 INDEXED = frozenset(("response", "revisit", "resource", "conversion"))  # records that have a line
 SHAPE = re.compile(rb"([!-~]+) (\d{14}) (\{[ -~]*\})\n")
 NAMES = ("url", "digest", "length", "offset", "filename")
@@ -242,10 +243,9 @@ def read_line(data: bytes) -> CaptureLine | None:
     if status == NOT_MODIFIED and not names_payload:
         return None
     with_algorithm = labelled(written) if digest else ""
-    # Most are equal, and one text for both saves memory: a server's captures are kept there
-    if with_algorithm == digest:
-        with_algorithm = digest
-    return CaptureLine(visible(url), when, status, digest, is_revisit, name, offset, with_algorithm)
+    # Most are equal, and one object for both saves memory: a server's captures are kept there
+    shared = digest if with_algorithm == digest else with_algorithm
+    return CaptureLine(visible(url), when, status, digest, is_revisit, name, offset, shared)
 
 
 def _page_of(values: dict[str, Any]) -> tuple[str, int, str, int] | None:

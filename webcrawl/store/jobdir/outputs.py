@@ -35,9 +35,9 @@ def length_of(name: str, noted: Mapping[str, int]) -> int | None:
     return noted.get(name, noted.get(name.removesuffix(OPEN)))
 
 
-def finished_names(snapshot: Snapshot) -> set[str]:
-    """Return the files that the crawl has finished, and needs no more."""
-    rows = snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{FINISHED}*",))
+def finished_names(snapshot: Snapshot, pattern: str = "*") -> set[str]:
+    """Return the files that the crawl has finished and needs no more, if their names match."""
+    rows = snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{FINISHED}{pattern}",))
     return {str(name).removeprefix(FINISHED) for (name,) in rows}
 
 

@@ -392,8 +392,7 @@ def _caller_and_status(error: SystemExit) -> tuple[str, int]:
         raise error
     code = error.code
     # The shell sees the lowest eight bits only.
-    has_failed = isinstance(code, int) and code % 256 != 0
-    status = code if isinstance(code, int) and has_failed else ExitStatus.FAILED
+    status = code if isinstance(code, int) and code % 256 else ExitStatus.FAILED
     return f"sys.exit({code!r}){where(error)}", status
 
 

@@ -390,8 +390,7 @@ class CrawlWatch:
         while True:
             orders = self._orders
             begun, task = self._answers.get(key, (0.0, None))
-            is_stale = task is not None and task.done() and time.monotonic() - begun > max_age
-            if task is None or is_stale:
+            if task is None or (task.done() and time.monotonic() - begun > max_age):
                 task = self._begin_call(key, call)
             # Shielded: a page that is closed must not take the answer from the others.
             result = await asyncio.shield(task)
@@ -412,8 +411,7 @@ class CrawlWatch:
     async def report(self) -> Mapping[str, Html]:
         """Return the report's sections as of a checkpoint, which are read again now and then."""
         task = self._report_reading
-        is_due = task is None or (task.done() and time.monotonic() >= self._next_report_at)
-        if task is None or is_due:
+        if task is None or (task.done() and time.monotonic() >= self._next_report_at):
             task = asyncio.get_running_loop().create_task(self._read_report())
             task.add_done_callback(_ignore_error)
             self._report_reading = task

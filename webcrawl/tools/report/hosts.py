@@ -10,7 +10,7 @@ from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join
 from webcrawl.base.model import FAILURES
 from webcrawl.record.statistics import top_level_domain
-from webcrawl.record.tally import HostRow, HostTally, NameTally
+from webcrawl.record.tally import BYTES, DOCUMENTS, HostRow, HostTally, NameTally
 from webcrawl.store.jobdir.stats_file import OTHERS
 from webcrawl.tools.report import charts
 from webcrawl.tools.report.elements import Cell, TableColumn, note, section, table
@@ -19,8 +19,6 @@ from webcrawl.tools.report.report_source import ReportSource
 MAX_ROWS = 100  # of a table
 DOTS_PER_AXIS = 150  # dots that would overlap are drawn once
 MIN_DOWNLOADS = 3  # of a host: the mean duration of fewer says little
-DOCUMENTS = 0  # measures of a host, for `at_least`
-BYTES = 1
 
 
 def servers(source: ReportSource) -> Html:
@@ -50,11 +48,13 @@ def _exactness(hosts: HostTally) -> Html:
         return note(
             "A point (x, y) means that x servers had at least y documents, or bytes. All hosts are counted exactly."
         )
+    documents = numbers.count(hosts.max_missed[DOCUMENTS], "document")
+    size = numbers.size(hosts.max_missed[BYTES])
     return note(
         "A point (x, y) means that x servers had at least y documents, or bytes. There are more hosts than are kept by "
-        f"name: what the table says of one may be too little by {numbers.count(hosts.max_missed[0], 'document')} and "
-        f"{numbers.size(hosts.max_missed[1])} at most, and no host with more is missing. The small ones are known from "
-        f"a sample of one in {numbers.number(1 << hosts.level)}.",
+        f"name: what the table says of one may be too little by {documents} and {size} at most, and "
+        f"no host with more is missing. The small ones are known from a sample of one "
+        f"in {numbers.number(1 << hosts.level)}.",
     )
 
 

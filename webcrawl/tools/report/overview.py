@@ -16,6 +16,7 @@ from webcrawl.base.model import FAILURES, REDIRECTS
 from webcrawl.base.readable import as_sentence
 from webcrawl.crawl.bound import WORDS, help_for, shares
 from webcrawl.crawl.progress import KNOWN, WRONG, Sentences, sentences
+from webcrawl.settings import MIN_FREE_DISK
 from webcrawl.store.jobdir import counter_words, stats_file
 from webcrawl.store.jobdir.stats_file import Series
 from webcrawl.tools.report import charts
@@ -29,7 +30,7 @@ MAX_POINTS = 240  # of a line: as many as a screen can show
 def overview(source: ReportSource, log: LogFindings) -> Html:
     """Return the main figures of the crawl: pages, hosts, URLs and seeds."""
     statistics = source.statistics
-    hosts = sum(weight for row, weight in statistics.hosts.weighted_rows(0) if row.documents)
+    hosts = statistics.hosts.with_documents
     about = "about " if statistics.hosts.level else ""  # small hosts are sampled
     ended = sum(statistics.outcomes.values())
     failed = sum(
@@ -244,7 +245,6 @@ def _failures(counters: Mapping[str, int]) -> list[list[Cell]]:
 
 
 MIB = 1 << 20
-DEFAULT_MIN_FREE_MIB = 1024  # of MIN_FREE_DISK
 BOUND_COLUMNS = [
     TableColumn("Bound by"),
     TableColumn("Time", "seconds"),
@@ -328,9 +328,9 @@ def _min_free_bytes(terms: Mapping[str, str]) -> int:
     The drones of a hive may have several values, which are listed with commas between.
     """
     try:
-        return int(float(terms.get("MIN_FREE_DISK", DEFAULT_MIN_FREE_MIB)) * MIB)
+        return int(float(terms.get("MIN_FREE_DISK", MIN_FREE_DISK)) * MIB)
     except ValueError:
-        return DEFAULT_MIN_FREE_MIB * MIB
+        return MIN_FREE_DISK * MIB
 
 
 def terms(source: ReportSource, defaults: Mapping[str, str]) -> Html:

@@ -328,17 +328,17 @@ def hive_progress(hive: HiveView, former: Sequence[Mapping[str, Any]] = ()) -> M
 
     `former` are the figures of drones that have left the hive. The sums include them.
     """
-    status_rows = [_progress_row(hive, drone) for drone in hive.drones]
+    rows = [_progress_row(hive, drone) for drone in hive.drones]
     reports = [hive.reports[drone].figures for drone in hive.drones if drone in hive.reports]
     sums = merged_figures([*reports, *former])
     numbers = {name: value for name, value in sums.items() if isinstance(value, (int, float))}
-    states = {DroneState(row["state"]) for row in status_rows if row["drone"] in hive.leases}
+    states = {DroneState(row["state"]) for row in rows if row["drone"] in hive.leases}
     return {
         **numbers,
         "state": str(_state_of_all(states)),
-        "seconds": max((row["seconds"] for row in status_rows), default=0.0),
+        "seconds": max((row["seconds"] for row in rows), default=0.0),
         "waits": _pending_change(hive),
-        "drones": status_rows,
+        "drones": rows,
     }
 
 

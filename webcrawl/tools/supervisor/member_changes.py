@@ -192,8 +192,11 @@ async def _give_order(
         number = await operator.resize(members, lost)
         our_numbers.add(number)
         hive = await operator.read_hive()
-        theirs = [order for order in hive.orders if order.number not in our_numbers]
-        before_ours = [order for order in theirs if order.number < number]
+        before_ours = [
+            order
+            for order in hive.orders
+            if order.number < number and order.number not in our_numbers
+        ]
         if not before_ours or before_ours[-1] == heeded:
             break
         heeded = before_ours[-1]

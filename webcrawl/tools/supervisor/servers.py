@@ -118,7 +118,7 @@ class HiveTarget:
         return self.folder is not None and bool(own_server_url(self.folder.server))
 
     def url(self) -> str:
-        """Return the server's URL, or an empty text if the settings name the server already."""
+        """Return the server's URL, or an empty text if the hive's folder notes none of its own."""
         return self.text if self.folder is None else own_server_url(self.folder.server)
 
     def known_operator_maker(self) -> MakeOperator | None:

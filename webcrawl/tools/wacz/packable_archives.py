@@ -12,10 +12,11 @@ from webcrawl.record.objectstore.storing import addresses_of_absent_files
 from webcrawl.store.jobdir.crawls import is_crawl
 from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX, archive_of
 from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.outputs import finished_names
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.lock import is_held
 from webcrawl.store.output import OPEN, Mark
-from webcrawl.store.outputs import FINISHED, NOTED
+from webcrawl.store.outputs import NOTED
 
 FOLDER = "warc"
 IN_STORE = ": all are in the store; copy them back first"
@@ -149,9 +150,8 @@ def _finished_by_state(jobdir: Path) -> set[str]:
         return set()
     snapshot, files = opened(jobdir / "state")
     try:
-        start = f"{FINISHED}{FOLDER}/"
-        rows = snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{start}*{ARCHIVE}",))
-        return {str(name).removeprefix(start) for (name,) in rows}
+        names = finished_names(snapshot, f"{FOLDER}/*{ARCHIVE}")
+        return {name.removeprefix(f"{FOLDER}/") for name in names}
     finally:
         files.close()
         snapshot.close()

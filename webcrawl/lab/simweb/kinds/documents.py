@@ -7,7 +7,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from email.utils import formatdate, parsedate_to_datetime
+from email.utils import formatdate
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -23,6 +23,7 @@ from webcrawl.lab.simweb.web_answers import (
     ConnectionEnd,
     WebAnswer,
     document,
+    seconds_of_date,
 )
 
 MODIFIED = 1_000_000_000  # modification time of what never changes: September 2001
@@ -63,7 +64,7 @@ def _etag(place: AnswerPlace) -> WebAnswer:
 
 def _modified(place: AnswerPlace) -> WebAnswer:
     lines = (f"Last-Modified: {formatdate(MODIFIED, usegmt=True)}",)
-    if place.request and place.request.since and _seconds_of_date(place.request.since) >= MODIFIED:
+    if place.request and seconds_of_date(place.request.since) >= MODIFIED:
         return WebAnswer(304, headers=lines)
     body, links = _page(place)
     return WebAnswer(body=body, links=links, headers=lines)
@@ -77,13 +78,6 @@ def _changing(place: AnswerPlace) -> WebAnswer:
         return WebAnswer(304, headers=(f"ETag: {tag}",))
     body, links = _page(place, f"Edition {edition}.")
     return WebAnswer(body=body, links=links, headers=(f"ETag: {tag}",))
-
-
-def _seconds_of_date(text: str) -> float:
-    try:
-        return parsedate_to_datetime(text).timestamp()
-    except ValueError:
-        return 0.0
 
 
 LANDING: AnswerKind = AnswerKind(
