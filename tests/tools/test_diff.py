@@ -210,6 +210,15 @@ def test_lost_payload(tmp_path):
     assert "1 page could not be read" in done.stderr
 
 
+def test_a_full_disk(tmp_path):
+    """Changes that cannot be printed end the command with one line that names standard output."""
+    before = archived(tmp_path / "before", answer("/", 200, b"One"))
+    after = archived(tmp_path / "after", answer("/", 200, b"Two"))
+    done = command("webcrawl", "diff", before, after, stdout="/dev/full")
+    assert done.returncode == 1
+    assert done.stderr == "standard output: No space left on device\n"
+
+
 def test_shapes(tmp_path):
     """The same differences are a table, JSON lines, and a feed that is XML."""
     before = archived(tmp_path / "before", answer("/?a=1&b=<", 200, b"One & two"))

@@ -10,8 +10,8 @@ import json
 import os
 import sys
 from argparse import SUPPRESS
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -327,17 +327,44 @@ def print_text(text: str | bytes) -> None:
     A closed pipe or a closed standard output (`>&-`) is no error: the command continues, and its
     exit status says how it went.
     """
+    try:
+        write_text(text)
+        write_out()
+    except BrokenPipeError:
+        discard_further_output()
+
+
+def write_text(text: str | bytes) -> None:
+    """Write a text that may wait in memory for `write_out`, for commands that print many lines.
+
+    Raise BrokenPipeError if nobody reads them any more: to print the rest is needless. Raise
+    CannotPrint if standard output cannot be written.
+    """
     output: TextIO | None = sys.stdout
     if output is None:
         return
-    try:
+    with _output_errors():
         if isinstance(text, bytes):
             output.buffer.write(text)
         else:
             output.write(text)
-        output.flush()
+
+
+def write_out() -> None:
+    """Print what still waits in memory. Raise as `write_text` does."""
+    output: TextIO | None = sys.stdout
+    if output is not None:
+        with _output_errors():
+            output.flush()
+
+
+@contextmanager
+def _output_errors() -> Iterator[None]:
+    """Raise CannotPrint for an error other than a closed pipe, and discard what waits in memory."""
+    try:
+        yield
     except BrokenPipeError:
-        discard_further_output()
+        raise
     except OSError as error:
         discard_further_output()
         raise CannotPrint(error.errno, error.strerror or str(error), "standard output") from error

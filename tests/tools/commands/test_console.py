@@ -33,6 +33,7 @@ OF_A_CRAWL = {  # before and after its folder
     "ctl": (["ctl"], ["excluded", "--json"]),
     "report": (["report"], ["-o", "-"]),
     "account": (["account"], ["site.test", "-o", "-"]),
+    "why": (["why"], ["http://site.test/"]),
 }
 OTHERS = ["lab walks", "lab orderings", *(name for name in OF_A_CRAWL if name != "verify")]
 

@@ -16,7 +16,9 @@ from webcrawl.tools.tool_command import (
     print_line,
     print_text,
     usage_error,
+    write_out,
     write_page,
+    write_text,
 )
 
 
@@ -92,9 +94,10 @@ class Command(ToolCommand):
 
         finder = RecordFinder(jobdir, rule)
         for place in finder:
-            sys.stdout.write(
+            write_text(
                 f"{place.file}\t{place.offset}\t{place.length}\t{place.kind}\t{readable(place.url)}\n"
             )
+        write_out()
         for line in finder.unread:
             sys.stderr.write(f"{readable(line)}\n")
             self.exitcode = ExitStatus.FAILED

@@ -17,7 +17,14 @@ from webcrawl.base.dates import iso
 from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import count, readable
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.tool_command import ToolCommand, discard_further_output, print_line, usage_error
+from webcrawl.tools.tool_command import (
+    ToolCommand,
+    discard_further_output,
+    print_line,
+    usage_error,
+    write_out,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from webcrawl.tools.crawl_diff import Change, CrawlDiff
@@ -75,8 +82,8 @@ class Command(ToolCommand):
         is_for_programs = opts.json or opts.feed
         changes = (change for change in diff if opts.host in (None, change.host))
         for line in _lines(changes, opts):
-            sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
+            write_text(f"{line}\n")
+        write_out()
         if not is_for_programs:
             print_line(_totals(diff))
         if diff.unread:

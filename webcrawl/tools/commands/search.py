@@ -20,6 +20,8 @@ from webcrawl.tools.tool_command import (
     print_error,
     usage_error,
     whole_number,
+    write_out,
+    write_text,
 )
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ class Command(ToolCommand):
                 _print_json(pages)
             else:
                 _print_text(total, pages)
+            write_out()
             for error in search.unread:
                 self._fail(f"{error}; its pages are not among these")
         except ImportError:
@@ -89,7 +92,7 @@ class Command(ToolCommand):
 
 def _print_json(pages: Iterable[FoundPage]) -> None:
     for page in pages:
-        sys.stdout.write(f"{json.dumps(page.as_row())}\n")
+        write_text(f"{json.dumps(page.as_row())}\n")
 
 
 def _print_text(total: int, pages: Iterable[FoundPage]) -> None:
@@ -106,11 +109,11 @@ def _print_text(total: int, pages: Iterable[FoundPage]) -> None:
             f"   {snippet}",
             f"   {_similar(page.similar)}",
         )
-        sys.stdout.write("\n".join(line for line in lines if line.strip()) + "\n\n")
+        write_text("\n".join(line for line in lines if line.strip()) + "\n\n")
     if printed < total:
-        sys.stdout.write(f"{printed} of {total} pages\n")
+        write_text(f"{printed} of {total} pages\n")
     else:
-        sys.stdout.write(f"{count(total, 'page')}\n")
+        write_text(f"{count(total, 'page')}\n")
 
 
 def _similar(urls: list[str]) -> str:

@@ -21,6 +21,8 @@ from webcrawl.tools.tool_command import (
     discard_further_output,
     print_error,
     usage_error,
+    write_out,
+    write_text,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +88,8 @@ class Command(ToolCommand):
                 )
             else:
                 (answer,) = crawls.answers(urls)
-                sys.stdout.write(_json(answer.to_json()) if opts.json else text_of(answer))
+                write_text(_json(answer.to_json()) if opts.json else text_of(answer))
+            write_out()
 
 
 class _CodeOfProject(Container[str]):
@@ -114,17 +117,17 @@ def _print_many(answers: Iterator[WhyAnswer], no_answers: str, *, as_json: bool)
     urls_by_kind: Counter[tuple[str, str]] = Counter()
     for answer in answers:
         urls_by_kind[answer.state, answer.kind] += 1
-        sys.stdout.write(_json(answer.to_json()) if as_json else f"{line_of(answer)}\n")
+        write_text(_json(answer.to_json()) if as_json else f"{line_of(answer)}\n")
     if as_json:
         summary = [
             {"state": state, "kind": kind, "urls": urls}
             for (state, kind), urls in urls_by_kind.most_common()
         ]
-        sys.stdout.write(_json({"summary": summary}))
+        write_text(_json({"summary": summary}))
         return
-    sys.stdout.write("\n" if urls_by_kind else f"{readable(no_answers)}\n")
+    write_text("\n" if urls_by_kind else f"{readable(no_answers)}\n")
     for (state, kind), urls in urls_by_kind.most_common():
-        sys.stdout.write(readable(f"{urls:>8} {state}: {kind}") + "\n")
+        write_text(readable(f"{urls:>8} {state}: {kind}") + "\n")
 
 
 def _json(value: Any) -> str:
