@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from dataclasses import asdict
 from pathlib import Path
 
@@ -35,28 +36,66 @@ def commit():
     return head + "+" * bool(changed)
 
 
-def run(name, folder):
-    """Run one piece to its end, and return its result; what it starts ends with it."""
-    words, said = words_of(name), folder / "said" / f"{name.replace('/', '-')}.txt"
-    said.parent.mkdir(exist_ok=True)
-    at, begun, date = commit(), time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    with said.open("wb") as file:
-        with default_signal(signal.SIGINT):
-            command = [sys.executable, "-m", *words]
-            program = subprocess.Popen(
-                command, cwd=ROOT, stdout=file, stderr=file, start_new_session=True
+class Piece:
+    """A piece that runs. What it has started ends with it."""
+
+    def __init__(self, name, folder):
+        self.name, self._words, self._commit = name, words_of(name), commit()
+        self._begun = time.monotonic()
+        self._date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self._said = folder / "said" / f"{name.replace('/', '-')}.txt"
+        self._said.parent.mkdir(exist_ok=True)
+        with self._said.open("wb") as file, default_signal(signal.SIGINT):
+            self._program = subprocess.Popen(
+                [sys.executable, "-m", *self._words],
+                cwd=ROOT,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
             )
-        try:
-            status = program.wait(MAX_SECONDS)
-        except subprocess.TimeoutExpired:
-            status = -signal.SIGKILL
-        finally:
-            if program.poll() is None:
-                os.killpg(program.pid, signal.SIGKILL)
-                program.wait()
-    output, seconds = said.read_text(errors="replace"), round(time.monotonic() - begun, 1)
-    wrong = why(output) if status else ""
-    return Result(name, status, date, seconds, at, " ".join(words), figures_of(output), wrong)
+
+    def is_over(self):
+        """Return whether it has ended, or its time is over."""
+        return self._program.poll() is not None or time.monotonic() - self._begun > MAX_SECONDS
+
+    def stop(self):
+        """Kill it if it still runs."""
+        if self._program.poll() is None:
+            os.killpg(self._program.pid, signal.SIGKILL)
+            self._program.wait()
+
+    def result(self):
+        """Stop it, and return what came of it."""
+        self.stop()
+        status, output = self._program.returncode, self._said.read_text(errors="replace")
+        return Result(
+            self.name,
+            status,
+            self._date,
+            round(time.monotonic() - self._begun, 1),
+            self._commit,
+            " ".join(self._words),
+            figures_of(output),
+            why(output) if status else "",
+        )
+
+
+def run(names, folder, *, at_once, hours):
+    """Run these pieces, and yield the result of each; begin none after so many hours."""
+    undone, begun, running = deque(names), time.monotonic(), []
+    try:
+        while True:
+            while undone and len(running) < at_once and time.monotonic() - begun <= 3600 * hours:
+                running.append(Piece(undone.popleft(), folder))
+            if not running:
+                return
+            for piece in [piece for piece in running if piece.is_over()]:
+                running.remove(piece)
+                yield piece.result()
+            time.sleep(0.1)
+    finally:
+        for piece in running:
+            piece.stop()
 
 
 def publish(results, target):
@@ -74,6 +113,12 @@ def parsed():
     parser.add_argument("folder", type=Path, help="for results, and for what programs say")
     parser.add_argument("--only", nargs="+", choices=BY_NAME, help="families")
     parser.add_argument("--hours", type=float, default=1e6, help="begin no piece after so many")
+    parser.add_argument(
+        "--at-once",
+        type=int,
+        default=1,
+        help="pieces that run beside each other: kills and hives mostly wait (default: 1)",
+    )
     parser.add_argument("--piece", help="one, whether it is done or not, as kills/17")
     parser.add_argument(
         "--page", type=Path, help=f"where the page goes (default: {PAGE} in the folder)"
@@ -82,8 +127,8 @@ def parsed():
 
 
 def main():
-    """Run the pieces that are not done yet, one after the other, and publish after each."""
-    options, begun = parsed(), time.monotonic()
+    """Run the pieces that are not done yet, and publish after each."""
+    options = parsed()
     options.folder.mkdir(parents=True, exist_ok=True)
     results = Results(options.folder / "results.jsonl")
     target = options.page or options.folder / PAGE
@@ -92,14 +137,11 @@ def main():
     ]
     undone = [name for name in in_turns(families) if name not in results.last]
     names = [options.piece] if options.piece else undone
-    for name in names:
-        if time.monotonic() - begun > 3600 * options.hours:
-            break
-        result = run(name, options.folder)
+    for result in run(names, options.folder, at_once=options.at_once, hours=options.hours):
         results.add(result)
         publish(results, target)
         held = f"does not hold: {result.why}" if result.status else json.dumps(result.figures)
-        say(f"{name}: {result.seconds:.0f} s, {held}")
+        say(f"{result.piece}: {result.seconds:.0f} s, {held}")
     publish(results, target)
     return any(result.status for result in results.last.values())
 

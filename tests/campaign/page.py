@@ -11,7 +11,7 @@ starve crawls for hours. After each fault nothing may be lost or kept twice, and
 
 ```
 $ python -m tests.campaign FOLDER                    # run it again to continue
-$ python -m tests.campaign FOLDER --only kills hives --hours 2
+$ python -m tests.campaign FOLDER --only kills hives --hours 2 --at-once 4
 $ python -m tests.campaign FOLDER --piece kills/17   # one piece, again
 $ python -m tests.campaign FOLDER --page docs/campaign.md
 ```

@@ -55,6 +55,14 @@ def test_a_campaign_that_is_stopped(campaign, tmp_path):
     assert pieces_of(tmp_path) == ["kills/1", "kills/2", "kills/3"]
 
 
+def test_pieces_beside_each_other(campaign, tmp_path):
+    """With --at-once several run together; each is done once, and counts."""
+    assert campaign("--at-once", "2") is True
+
+    assert sorted(pieces_of(tmp_path)) == ["kills/1", "kills/2", "kills/3"]
+    assert "| 20 of 1,000 | 3 of 100 | 2 |" in (tmp_path / "campaign.md").read_text()
+
+
 def test_one_piece_again(campaign, tmp_path):
     """A piece that is named is done once more, and its last result is the one that counts."""
     campaign()
