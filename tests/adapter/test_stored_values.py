@@ -400,7 +400,7 @@ class TestFromOutside:
         ],
     )
     def test_what_nobody_may_send(self, spider, value, why):
-        """A letter can name no class of other code, no other method, and no value in somebody's
+        """A batch can name no class of other code, no other method, and no value in somebody's
         memory.
         """
         for name in ("meta", "cb_kwargs"):

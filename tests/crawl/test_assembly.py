@@ -35,7 +35,7 @@ OFF = {
             "revisit.signals",
         ),
         *("own_features", "score_book", "rendering.deciding", "requisites"),
-        *("hive_parts", "hive.drone", "hive.letter", "hive.outbox", "metrics", "control.server"),
+        *("hive_parts", "hive.drone", "hive.batch", "hive.outbox", "metrics", "control.server"),
     )
 }
 

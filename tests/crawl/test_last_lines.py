@@ -70,7 +70,7 @@ def test_seeds_that_are_away(tmp_path):
         ),
         (
             "hive/refused",
-            "5 items of letters from the hive's server refused in this run (see the log)",
+            "5 items from the hive's server refused in this run (see the log)",
         ),
         ("redis_seeds/bad", "5 seeds from the server refused (see the log)"),
     ],

@@ -11,7 +11,7 @@ from tests.support.changing_site import Document
 from tests.support.examples import in_campaign
 from tests.support.revisiting import HOST, START, Web
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.crawl.hive_parts import Mailbox
+from webcrawl.crawl.hive_parts import ItemDelivery
 from webcrawl.crawl.revisit import budget
 
 HOUR, DAY = 3600, 86_400
@@ -770,10 +770,10 @@ class TestHive:
         record = one.crawl.parts.frontier.core.queues.front.pop_old()
         other.now = one.now
         parts = other.crawl.parts
-        mailbox = Mailbox(
+        delivery = ItemDelivery(
             parts.discovery, parts.frontier, parts.seeding, parts.clock, None, parts.revisiting
         )
-        mailbox.queued([record, Link("http://a.test/new").pack()])
+        delivery.queued([record, Link("http://a.test/new").pack()])
         other.documents = {"*": Document(b"<p>2", etag='"2"')}
         other.run(HOUR)
 

@@ -11,8 +11,8 @@ import pytest
 from tests.support.moving_hives import Drone, World, slot_map
 from tests.support.revisits import Told
 from webcrawl.base.model import Outcome
-from webcrawl.crawl.hive.letter import Kind
-from webcrawl.crawl.hive_parts import Mailbox
+from webcrawl.crawl.hive.batch import Kind
+from webcrawl.crawl.hive_parts import ItemDelivery
 from webcrawl.crawl.revisit.budget import Split
 from webcrawl.crawl.revisit.change_rate import Sample
 from webcrawl.crawl.revisit.record import PageRecord, is_ahead
@@ -55,11 +55,11 @@ class Again(Drone):
         )
         self.slot_moves.queue_revisits = self.revisiting.drain
         unused = SimpleNamespace(forget=None, again=None)
-        self.mailbox = Mailbox(unused, self.frontier, unused, clock, None, self.revisiting)
+        self.delivery = ItemDelivery(unused, self.frontier, unused, clock, None, self.revisiting)
 
     def accept(self, kind, items):
         if kind is Kind.QUEUED:
-            self.mailbox.queued(items)
+            self.delivery.queued(items)
         else:
             super().accept(kind, items)
 

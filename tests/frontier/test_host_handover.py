@@ -37,7 +37,7 @@ def shut(frontier, *names):
 
 
 def export(frontier, now, *names):
-    """All pieces of these hosts and domains, as they come out of a letter."""
+    """All pieces of these hosts and domains, as they come out of a batch."""
     moves, pieces = frontier.moves, []
     for _ in moves.sweep():
         pass

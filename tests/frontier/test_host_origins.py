@@ -9,8 +9,8 @@ import pytest
 from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.admission import RobotsAdmission
-from webcrawl.crawl.hive.letter import Kind
-from webcrawl.crawl.hive.letter_check import LetterCheck
+from webcrawl.crawl.hive.batch import Kind
+from webcrawl.crawl.hive.batch_check import BatchCheck
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.host_origins import MAX_ORIGINS
 from webcrawl.frontier.host_rows import RobotsRows
@@ -396,8 +396,8 @@ def test_it_goes_to_another_drone_with_its_host(tmp_path):
         assert len(web.frontier) == 0
 
         other = Web(there, dead(DEAD), now=50.0)
-        letter = msgpack.unpackb(msgpack.packb([[0, *piece] for piece in pieces]))
-        sound = LetterCheck().sound_items(Kind.SLOT, letter, 1)
+        items = msgpack.unpackb(msgpack.packb([[0, *piece] for piece in pieces]))
+        sound = BatchCheck().sound_items(Kind.SLOT, items, 1)
         assert len(sound) == len(pieces)
         for _, kind, name, value in sound:
             if kind == "urls":

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.support.frontiers import OK, add, drain, make
 from tests.support.saving import prepared
 from webcrawl.base.model import from_sitemap, is_sitemap
-from webcrawl.crawl.hive.letter import Kind
-from webcrawl.crawl.hive.letter_check import LetterCheck
+from webcrawl.crawl.hive.batch import Kind
+from webcrawl.crawl.hive.batch_check import BatchCheck
 from webcrawl.frontier.handover_records import merge_host, pack_host
 from webcrawl.frontier.host_queues import MAX_LISTED, MIN_TRIED, MIN_TURNS, SitemapQuota
 from webcrawl.store.crawldb import CrawlDB
@@ -69,7 +69,7 @@ def test_it_moves_with_the_host(db):
     assert not here.http2
     merge_host(here, record, 0.0)
     assert here.http2
-    assert LetterCheck(print).sound_items(Kind.SLOT, [[0, "host", name, record]], 1024) == [
+    assert BatchCheck(print).sound_items(Kind.SLOT, [[0, "host", name, record]], 1024) == [
         [0, "host", name, record]
     ]
 

@@ -43,7 +43,7 @@ UNUSED = {
     *(
         "webcrawl.adapter.hive_membership",
         "webcrawl.crawl.hive.drone",
-        "webcrawl.crawl.hive.letter",
+        "webcrawl.crawl.hive.batch",
         "webcrawl.crawl.hive.outbox",
         "webcrawl.crawl.hive_parts",
     ),

@@ -1,4 +1,4 @@
-"""Drones without a fetcher or a server: real frontiers, seen stores and slots in motion, letters by
+"""Drones without a fetcher or a server: real frontiers, seen stores and slots in motion, batches by
 hand.
 """
 
@@ -17,7 +17,7 @@ from tests.support.saving import prepared
 from tests.support.seens import ROOMY, disk
 from webcrawl.base.model import Link, Outcome, unpack
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.hive.letter import EXACT_KINDS, Kind
+from webcrawl.crawl.hive.batch import EXACT_KINDS, Kind
 from webcrawl.crawl.hive.partition import SlotFingerprints, SlotMap
 from webcrawl.crawl.hive.slot_moves import SlotMoves
 from webcrawl.frontier.booking import Limits
@@ -57,8 +57,8 @@ class Allowance:
 
 
 @dataclass
-class Letter:
-    """A letter in the stream of a drone."""
+class Batch:
+    """A batch in the stream of a drone."""
 
     sender: int
     kind: Kind
@@ -70,66 +70,66 @@ class Letter:
 class Box:
     """Outbox and inbox as one part of the checkpoint.
 
-    It saves the numbers of exact letters, and the position in the stream.
+    It saves the numbers of exact batches, and the position in the stream.
     """
 
     def __init__(self, db, me, streams):
         self.db, self.me, self.streams = db, me, streams
         self.numbers = Counter()
-        self.letters = []  # (receiver, letter), for ever: sent again after each restart
+        self.batches = []  # (receiver, batch), for ever: sent again after each restart
         self.known = Counter()
         self.place = 0
         self.generation = 0
         self.sent = 0
-        self.ready = 0  # letters that a checkpoint has
+        self.ready = 0  # batches that a checkpoint has
         saved = db.get("test.box")
         if saved:
-            self.numbers, self.letters, self.known, self.place = pickle.loads(saved)  # noqa: S301 - our own
-            self.ready = len(self.letters)
+            self.numbers, self.batches, self.known, self.place = pickle.loads(saved)  # noqa: S301 - our own
+            self.ready = len(self.batches)
         db.join(self)
 
     def put(self, drone, kind, items):
-        """Put a letter for a drone into the outbox."""
+        """Put a batch for a drone into the outbox."""
         assert drone != self.me
         number = 0
         if kind in EXACT_KINDS:
             self.numbers[drone] += 1
             number = self.numbers[drone]
-        self.letters.append(
+        self.batches.append(
             (
                 drone,
-                Letter(self.me, kind, number, self.generation, pickle.loads(pickle.dumps(items))),  # noqa: S301
+                Batch(self.me, kind, number, self.generation, pickle.loads(pickle.dumps(items))),  # noqa: S301
             )
         )
 
     def send(self):
-        """Send what may be sent, in order: exact letters only after a checkpoint."""
-        while self.sent < len(self.letters):
-            drone, letter = self.letters[self.sent]
-            if letter.number and self.sent >= self.ready:
+        """Send what may be sent, in order: exact batches only after a checkpoint."""
+        while self.sent < len(self.batches):
+            drone, batch = self.batches[self.sent]
+            if batch.number and self.sent >= self.ready:
                 return
-            self.streams[drone].append(letter)
+            self.streams[drone].append(batch)
             self.sent += 1
 
     def receive(self):
-        """Return the next letter that is not known yet, or None."""
+        """Return the next batch that is not known yet, or None."""
         stream = self.streams[self.me]
         while self.place < len(stream):
-            letter = stream[self.place]
+            batch = stream[self.place]
             self.place += 1
-            if not letter.number or letter.number > self.known[letter.sender]:
-                if letter.number:
-                    assert letter.number == self.known[letter.sender] + 1
-                    self.known[letter.sender] = letter.number
-                return letter
+            if not batch.number or batch.number > self.known[batch.sender]:
+                if batch.number:
+                    assert batch.number == self.known[batch.sender] + 1
+                    self.known[batch.sender] = batch.number
+                return batch
         return None
 
     def prepare(self):
         return iter(())
 
     def save(self):
-        self.db.set("test.box", pickle.dumps((self.numbers, self.letters, self.known, self.place)))
-        self.closed = len(self.letters)
+        self.db.set("test.box", pickle.dumps((self.numbers, self.batches, self.known, self.place)))
+        self.closed = len(self.batches)
 
 
 @dataclass
@@ -274,24 +274,24 @@ class Drone:
     def reroute(self, gone):
         """Send what was for a drone that is lost to others, or take it back."""
         box = self.box
-        lost = [letter for drone, letter in box.letters if drone == gone]
-        box.letters = [(drone, letter) for drone, letter in box.letters if drone != gone]
+        lost = [batch for drone, batch in box.batches if drone == gone]
+        box.batches = [(drone, batch) for drone, batch in box.batches if drone != gone]
         box.sent = box.ready = 0
-        for letter in lost:
-            for item in letter.items:
-                drone = self.slot_moves.route(letter.kind, item)
+        for batch in lost:
+            for item in batch.items:
+                drone = self.slot_moves.route(batch.kind, item)
                 if drone == self.number:
-                    self.slot_moves.receive(letter.kind, [item], self.world.now)
+                    self.slot_moves.receive(batch.kind, [item], self.world.now)
                 else:
-                    box.put(drone, letter.kind, [item])
+                    box.put(drone, batch.kind, [item])
 
     def read(self):
-        letter = self.box.receive()
-        if letter is None:
+        batch = self.box.receive()
+        if batch is None:
             return False
-        while self.slot_moves.map.generation < letter.generation:
+        while self.slot_moves.map.generation < batch.generation:
             self.learn()
-        self.slot_moves.receive(letter.kind, letter.items, self.world.now)
+        self.slot_moves.receive(batch.kind, batch.items, self.world.now)
         return True
 
     def step(self, most=1):
@@ -350,7 +350,7 @@ def run(world, drones, rounds=3000):
             drone.box.send()
             while drone.read():
                 busy = True
-            if drone.box.sent < len(drone.box.letters):
+            if drone.box.sent < len(drone.box.batches):
                 drone.checkpoint()
                 busy = True
             busy = (

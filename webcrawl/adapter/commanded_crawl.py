@@ -28,7 +28,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.log_lines import last_errors
 
 if TYPE_CHECKING:
-    from webcrawl.crawl.hive.letter_carrier import HiveState
+    from webcrawl.crawl.hive.batch_transfer import HiveState
 
 
 class CommandedScheduler(Protocol):

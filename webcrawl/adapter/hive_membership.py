@@ -212,7 +212,7 @@ class HiveEntry:
         return self._hive.epoch
 
     def make_runner(self, scheduler: CommandedScheduler) -> DroneRunner:
-        """Return the loops that exchange letters and heartbeats with the hive, not yet started.
+        """Return the loops that exchange batches and heartbeats with the hive, not yet started.
 
         They carry out the hive's commands on the crawl of this scheduler. Raise HiveError if that
         crawl was not opened as a drone.

@@ -402,7 +402,7 @@ def has_method(spider: Spider, name: object) -> bool:
 
 
 class CallbackCheck:
-    """Decides what a request from outside, in a hive's letter or as a seed, may name."""
+    """Decides what a request from outside, from another drone or as a seed, may name."""
 
     def __init__(self, spider: Spider) -> None:
         self._kind = type(spider)

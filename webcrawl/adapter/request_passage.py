@@ -57,7 +57,7 @@ class RequestIntake:
         allow_classes: bool,
         counts: RequestCounts | None = None,
     ) -> None:
-        """`allow_classes`: links may name classes. Links in letters of a hive must not."""
+        """`allow_classes`: links may name classes. Links of other drones must not."""
         self._counts = counts or RequestCounts()
         self._hands_over = bool(getattr(dupefilter, "hands_over", False))
         self._counts.is_own_filter = self._hands_over
@@ -90,10 +90,10 @@ class RequestIntake:
 
     def _held_values_for(self, request: Request) -> HeldValues | None:
         """Return the memory for a request's values, or None if another drone will fetch the URL."""
-        post = self._parts.drone_parts
-        if post is None or needs_no_host(request.url):
+        drone_parts = self._parts.drone_parts
+        if drone_parts is None or needs_no_host(request.url):
             return self.held_values
-        return self.held_values if post.drone.is_ours(canonical(request.url)) else None
+        return self.held_values if drone_parts.drone.is_ours(canonical(request.url)) else None
 
     def take(self, request: Request) -> bool:
         """Accept a request of a spider or middleware. Return False if it is dropped.

@@ -505,8 +505,8 @@ class FrontierScheduler:
     @property
     def is_of_empty_hive(self) -> bool:
         """Return whether this is a drone of a hive that has ended without fetching a page."""
-        post = self.crawl.parts.drone_parts
-        return post is not None and post.obeyed.gave_nothing
+        drone_parts = self.crawl.parts.drone_parts
+        return drone_parts is not None and drone_parts.obeyed.gave_nothing
 
     def _expects_more(self) -> bool:
         """Return whether awaited downloads, or a server of seeds, may bring more URLs."""

@@ -33,8 +33,10 @@ def megabytes(size: float) -> str:
 
 
 def count(number: int, noun: str, written: Callable[[int], str] = str) -> str:
-    """Return a number and its noun: `1 page`, `2 pages`."""
-    return f"{written(number)} {noun}" if number == 1 else f"{written(number)} {noun}s"
+    """Return a number and its noun: `1 page`, `2 pages`, `2 batches`."""
+    if number != 1:
+        noun += "es" if noun.endswith("ch") else "s"
+    return f"{written(number)} {noun}"
 
 
 def as_sentence(text: str) -> str:

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 MARK_AS_SEEN = b""  # placeholder for the seen store: mark as seen, never return
 
-# characters that logs, queues and letters may get by the links of one page
+# characters that logs, queues and batches may get by the links of one page
 LINK_TEXT_ROOM = 16 << 20
 
 

@@ -4,10 +4,10 @@ Why no URL is fetched twice in a hive, although no drone knows what the others h
 
     one owner      a URL's host has one slot, and a slot one drone (hive/partition.py). Only the
                    owner's seen store judges the URL; the others send it there (hive/drone.py)
-    one judgement  letters of links may arrive twice: the owner's seen store knows them then. What
-                   it would not notice (REQUESTS, QUEUED, SLOT) goes in exact letters, which are
-                   numbered, and handled once (hive/outbox.py, hive/letter.py)
-    one hand-over  a slot that moves takes its fingerprints and queues along, in exact letters, and
+    one judgement  batches of links may arrive twice: the owner's seen store knows them then. What
+                   it would not notice (REQUESTS, QUEUED, SLOT) goes in exact batches, which are
+                   numbered, and handled once (hive/outbox.py, hive/batch.py)
+    one hand-over  a slot that moves takes its fingerprints and queues along, in exact batches, and
                    nothing of it is fetched until all of them have come (hive/slot_moves.py)
     no two owners  a drone that the server does not hear any more may be given up. It has ceased to
                    take URLs by then: its fence has closed (hive/fence.py), and `hive adopt --lost`
@@ -26,10 +26,10 @@ from webcrawl.base.model import Link, is_prerequisite, is_revisit, unpack
 from webcrawl.base.own_code import made
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.ground import Ground
+from webcrawl.crawl.hive.batch import Inbox, hive_id
+from webcrawl.crawl.hive.batch_check import BatchCheck
 from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.fence import Fence
-from webcrawl.crawl.hive.letter import Inbox, hive_id
-from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.crawl.hive.member import DroneParts, Membership, ObeyedCommands, keep_map
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import BY_HOST
@@ -51,7 +51,7 @@ def open_drone(
 ) -> DroneParts:
     """Return the parts of this drone, with what the crawl's last checkpoint has of them.
 
-    They can send, but not receive: the parts of the crawl that letters are for do not exist yet, and
+    They can send, but not receive: the parts of the crawl that items are for do not exist yet, and
     `deliver` connects them. `lose` is called with a kind and a line for each request that no other
     drone would take.
     """
@@ -59,10 +59,10 @@ def open_drone(
     slot_of = member.partition.slot
     mark = hive_id(member.key)
     outbox = Outbox(db, member.me, mark)
-    letter_check = LetterCheck(partial(check_link, takes=ground.around.takes), lose)
+    batch_check = BatchCheck(partial(check_link, takes=ground.around.takes), lose)
     cache, size = values["URL_CACHE"], cache_size(values["SEEN_MEMORY"] << 20)  # from MiB
     make_cache: Callable[[], UrlCache] = partial(made, "URL_CACHE", cache, UrlCache, size)
-    drone = Drone(member.me, outbox, slot_of, make_cache, partial(keep_map, db), letter_check)
+    drone = Drone(member.me, outbox, slot_of, make_cache, partial(keep_map, db), batch_check)
     moves_domains = member.partition.way != BY_HOST
     drone.slot_moves = SlotMoves(
         db,
@@ -73,7 +73,7 @@ def open_drone(
         outbox,
         drone.accept,
         moves_domains=moves_domains,
-        for_other_drone=letter_check.link_for_other_drone,
+        for_other_drone=batch_check.link_for_other_drone,
         slots=member.partition.slots,
     )
     drone.settle(member.slots)
@@ -93,7 +93,7 @@ def deliver(drone_parts: DroneParts, parts: Parts, robots: RobotsHeard) -> None:
     `robots` takes the answer to a robots.txt that another drone fetched.
     """
     revisiting = parts.revisiting
-    drone_parts.drone.home = Mailbox(
+    drone_parts.drone.home = ItemDelivery(
         parts.discovery, parts.frontier, parts.seeding, parts.clock, robots, revisiting
     )
     drone_parts.drone.slot_moves.submit_portion = parts.discovery.submit_portion
@@ -101,8 +101,8 @@ def deliver(drone_parts: DroneParts, parts: Parts, robots: RobotsHeard) -> None:
         drone_parts.drone.slot_moves.queue_revisits = revisiting.drain
 
 
-class Mailbox:
-    """Gives the parts of this crawl what letters bring: the crawl as `hive.drone.HomeCrawl`."""
+class ItemDelivery:
+    """Delivers items of other drones to the parts of this crawl: it is a `hive.drone.HomeCrawl`."""
 
     def __init__(
         self,

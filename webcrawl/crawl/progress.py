@@ -56,7 +56,7 @@ COUNTED = {  # what is lost or is lacking, over all runs: the noun, and the rest
     ),
     "hive/refused": (
         "item",
-        "of letters from the hive's server refused in this run (see the log)",
+        "from the hive's server refused in this run (see the log)",
     ),
     "since/unasked": (
         "answer",

@@ -1,4 +1,4 @@
-"""Checks requests that come from outside, in letters of a hive or as seeds, field by field.
+"""Checks requests that come from outside, from other drones or as seeds, field by field.
 
 A *request word* is what a Scrapy request has beside its URL, as text in the link (`Link.request`):
 its priority and a dot if that is not 0, then a msgpack of its fields in base64. Its form is closed:

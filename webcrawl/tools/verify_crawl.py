@@ -16,7 +16,7 @@ from typing import BinaryIO, ParamSpec
 import msgpack
 
 from webcrawl.base.loading import load
-from webcrawl.crawl.hive.letter_check import check_letters
+from webcrawl.crawl.hive.batch_check import check_batches
 from webcrawl.crawl.revisit.check_revisits import check_host_tables, check_revisits, check_signals
 from webcrawl.frontier.check_state import check_frontier, check_portions, check_seen
 from webcrawl.frontier.seen.sorted_keys import SeenFiles, opened
@@ -111,7 +111,7 @@ def _check_all(
     yield from guarded(check_portions, snapshot, found)
     yield from guarded(check_signals, snapshot, found)
     yield from guarded(check_host_tables, snapshot)
-    yield from guarded(check_letters, snapshot, found)
+    yield from guarded(check_batches, snapshot, found)
     yield from guarded(check_revisits, snapshot, found)
     for row, path in CHECKS_BY_ROW.items():
         if snapshot.get(row) is not None:

@@ -3,7 +3,7 @@
 Most links of a page are known already. For those the cache saves filters, fingerprint, record and
 submission: 3 us of 4. In front of the canonical form it would know half as many, because one URL is
 written as `/x`, `../x` and `http://h/x`. The seen store has such a cache, too, for URLs that do not
-pass here: requests of spiders and letters of drones.
+pass here: requests of spiders and batches of drones.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ async def asks(*, scraper_slot):
 
 @pytest.mark.parametrize(("scraper_slot", "expected"), [(None, 0), ("open", 1)])
 def test_an_engine_whose_scraper_is_not_open_is_not_made_to_ask(scraper_slot, expected):
-    """A drone's first letters may come while its crawl opens: Scrapy logged a failed assertion."""
+    """A drone's first batches may come while its crawl opens: Scrapy logged a failed assertion."""
     assert asyncio.run(asks(scraper_slot=scraper_slot)) == expected
 
 

@@ -1,4 +1,4 @@
-"""A hive of a few lists: drones with checkpoints, letters, acknowledgements and heartbeats, and a
+"""A hive of a few lists: drones with checkpoints, batches, acknowledgements and heartbeats, and a
 server that may die.
 
 What is to be crawled is a tree, so that it is known what must have been crawled when the coordinator says
@@ -23,9 +23,9 @@ class Kept:
     known: set[int] = field(default_factory=set)
     done: set[int] = field(default_factory=set)
     # number: to, URL, place
-    letters: dict[int, tuple[int, int, tuple[int, int] | None]] = field(default_factory=dict)
+    batches: dict[int, tuple[int, int, tuple[int, int] | None]] = field(default_factory=dict)
     number: int = 0
-    place: tuple[int, int] = (0, 0)  # epoch, letters read
+    place: tuple[int, int] = (0, 0)  # epoch, batches read
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Drone:
             idle=not now.queue,
             saved=self.activity == self.kept_activity,
             activity=self.activity,
-            unacknowledged=len(now.letters),
+            unacknowledged=len(now.batches),
         )
 
 
@@ -91,7 +91,7 @@ class SmallHive:
                     self.found(now, child)
                 else:
                     now.number += 1
-                    now.letters[now.number] = (self.owner[child], child, None)
+                    now.batches[now.number] = (self.owner[child], child, None)
 
     def found(self, now: Kept, url: int) -> None:
         if url not in now.known:
@@ -99,10 +99,10 @@ class SmallHive:
             now.queue.append(url)
 
     def send(self, drone: Drone) -> None:
-        for number, (to, url, place) in drone.now.letters.items():
+        for number, (to, url, place) in drone.now.batches.items():
             if place is None or place[0] != self.epoch:
                 self.streams[to].append(url)
-                drone.now.letters[number] = (to, url, (self.epoch, len(self.streams[to])))
+                drone.now.batches[number] = (to, url, (self.epoch, len(self.streams[to])))
                 drone.activity += 1
                 return
 
@@ -138,10 +138,10 @@ class SmallHive:
         if report.run != drone.run:  # it was killed meanwhile
             return
         drone.beating, drone.beat = False, drone.beat + 1
-        letters = drone.now.letters
-        for number, (to, _, place) in [*letters.items()]:
+        batches = drone.now.batches
+        for number, (to, _, place) in [*batches.items()]:
             if place and place[0] == self.epoch and place <= self.acks[to]:
-                del letters[number]
+                del batches[number]
         if self.coordinator == report.drone:
             coordinator = self.coordinators[report.drone]
             self.over = coordinator.decide(

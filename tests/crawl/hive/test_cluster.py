@@ -23,14 +23,14 @@ from tests.support.redis_server import (
     member,
     transport,
 )
+from webcrawl.crawl.hive.batch import BEGINNING
 from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch, PartAway
-from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.redis_server.clients import NODE_SECONDS
 from webcrawl.crawl.hive.redis_server.pushed_seeds import SeedTaker
 from webcrawl.crawl.hive.redis_server.redis_transport import KEEP_MILLISECONDS
 from webcrawl.crawl.hive.redis_server.steps import Keys
 
-MANY = 300  # letters
+MANY = 300  # batches
 SECRET = "very-secret"  # noqa: S105
 
 
@@ -72,7 +72,7 @@ def keys_of(cluster, pattern="webcrawl:*"):
 
 class TestOneNodeIsKilled:
     async def test_that_has_a_stream(self, cluster, name):
-        """Its drone is away, and letters for it wait; the others go on. Afterwards all begin anew."""
+        """Its drone is away, and batches for it wait; the others go on. Afterwards all begin anew."""
         async with drones(cluster.url, 2, name) as (one, other):
             await one.send(1, [b"lost"])
             node = cluster.node_of(Keys(name).stream(1, ""))
@@ -185,7 +185,7 @@ async def anew_or_away(call):
 
 
 async def test_slots_that_move(cluster, name):
-    """While slots of a stream and of the registry change nodes, letters arrive in order, in one epoch;
+    """While slots of a stream and of the registry change nodes, batches arrive in order, in one epoch;
     and once, but for those that the sender repeats because no answer came.
     """
     keys = Keys(name)
@@ -194,17 +194,17 @@ async def test_slots_that_move(cluster, name):
 
         async def sends():
             while len(sent) < MANY:
-                letters = [b"%d" % (len(sent) + number) for number in range(3)]
-                await patiently(one.send, 1, letters, unanswered=unanswered)
-                sent.extend(letters)
+                batches = [b"%d" % (len(sent) + number) for number in range(3)]
+                await patiently(one.send, 1, batches, unanswered=unanswered)
+                sent.extend(batches)
                 await asyncio.sleep(0.005)
 
         async def reads():
             place = BEGINNING
             while len({*got}) < MANY:
-                if letters := await patiently(other.read, place, 7, 1):
-                    got.extend(data for _, data in letters)
-                    place = letters[-1][0]
+                if batches := await patiently(other.read, place, 7, 1):
+                    got.extend(data for _, data in batches)
+                    place = batches[-1][0]
                     await patiently(other.acknowledge, place)
                 await patiently(beat, one)
 
@@ -212,9 +212,9 @@ async def test_slots_that_move(cluster, name):
         for key in (keys.stream(1, epoch), keys.hive) * 3:
             await asyncio.to_thread(moved, cluster, key)
         await work
-        repeated = {letter for _, letters in unanswered for letter in letters}
-        assert [letter for letter in got if letter not in repeated] == [
-            letter for letter in sent if letter not in repeated
+        repeated = {batch for _, batches in unanswered for batch in batches}
+        assert [batch for batch in got if batch not in repeated] == [
+            batch for batch in sent if batch not in repeated
         ]
         assert [*dict.fromkeys(got)] == sent
         assert one.member.epoch == epoch

@@ -407,7 +407,7 @@ class Test_drones_that_go:
         assert (gone.away, gone.notices) == ({}, ())
 
     def test_released(self):
-        """A retired drone goes when all work by the map without it, and none has letters for it,
+        """A retired drone goes when all work by the map without it, and none has batches for it,
         even after kills.
         """
         retired = reports(2, state=DroneState.RETIRED)
@@ -430,7 +430,7 @@ class Test_drones_that_go:
 
 seeds = st.integers(0, 1 << 32).map(Random)  # drawing thousands of choices one by one takes minutes
 hives = st.builds(SmallHive, seeds, st.integers(1, 4), st.integers(1, 12))
-# a round hands over one letter of each drone; the longest chain is 12 letters, each resent a few
+# a round hands over one batch of each drone; the longest chain is 12 batches, each resent a few
 # times
 ROUNDS = 200
 

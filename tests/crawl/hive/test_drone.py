@@ -1,4 +1,4 @@
-"""What a drone does with a letter, and what it tells others."""
+"""What a drone does with a batch, and what it tells others."""
 
 from contextlib import closing
 from random import Random
@@ -7,9 +7,9 @@ import pytest
 
 from benchmarks.support.memory_seen import MemorySeen
 from webcrawl.base.model import Link, Status
+from webcrawl.crawl.hive.batch import MAX_ITEMS_BYTES, Batch, Kind
 from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.errors import LaterMapNeeded
-from webcrawl.crawl.hive.letter import MAX_ITEMS_BYTES, Kind, Letter
 from webcrawl.crawl.hive.partition import Partition, SlotMap
 from webcrawl.crawl.hive.slot_moves import SlotMoves
 from webcrawl.frontier.booking import Limits
@@ -33,14 +33,14 @@ class Outbox:
     generation = 0
 
     def __init__(self):
-        self.letters = []
+        self.batches = []
 
     def reroute(self, gone, route):
         """Three slices."""
         return iter([gone] * 3)
 
     def put(self, drone, kind, items):
-        self.letters += [(drone, kind, item) for item in items]
+        self.batches += [(drone, kind, item) for item in items]
 
 
 class HomeCrawl:
@@ -82,7 +82,7 @@ def ours(drone, *, wanted=True):
 
 
 def take(drone, kind, *items, generation=1):
-    drone.take(Letter(kind, 1, generation, 1, list(items)))
+    drone.take(Batch(kind, 1, generation, 1, list(items)))
     return drone.home.got
 
 
@@ -101,7 +101,7 @@ class TestFromOthers:
         mine = [record for url, record in zip(URLS, records, strict=True) if drone.is_ours(url)]
         assert [name for name, _ in got] == [{Kind.LINKS: "links", Kind.QUEUED: "queued"}[kind]]
         assert sorted(got[0][1]) == sorted(mine)
-        assert sorted(outbox.letters) == sorted(
+        assert sorted(outbox.batches) == sorted(
             (owner(drone, url), kind, record)
             for url, record in zip(URLS, records, strict=True)
             if not drone.is_ours(url)
@@ -124,7 +124,7 @@ class TestFromOthers:
         got = take(drone, Kind.REQUESTS, [mine.pack(), ["v"], True], [other.pack(), [""], False])
 
         assert got == [("request", mine, ["v"], True)]
-        assert outbox.letters[0][1:] == (Kind.REQUESTS, [other.pack(), [""], False])
+        assert outbox.batches[0][1:] == (Kind.REQUESTS, [other.pack(), [""], False])
 
     def test_votes(self, drone):
         """Who links to whom is told to the crawl."""
@@ -140,17 +140,17 @@ class TestFromOthers:
         )
 
         assert got == [("robots", mine, 200, b"x", "", "c")]
-        assert outbox.letters[0][1:] == (Kind.ROBOTS, [other.pack(), -4, b"", "", ""])
+        assert outbox.batches[0][1:] == (Kind.ROBOTS, [other.pack(), -4, b"", "", ""])
 
     def test_a_later_map(self, drone, outbox):
-        """A letter that was written by a map that we do not know is not booked before we do."""
+        """A batch that was written by a map that we do not know is not booked before we do."""
         other = ours(drone, wanted=False)
         with pytest.raises(LaterMapNeeded):
             take(drone, Kind.SLOT, [drone.slot(other), "keys", "", b""], generation=2)
         with pytest.raises(LaterMapNeeded):
             take(drone, Kind.LINKS, Link(other).pack(), generation=2)
 
-        assert outbox.letters == []
+        assert outbox.batches == []
         assert drone.received == 0
 
 
@@ -163,7 +163,7 @@ class TestToOthers:
 
         assert not drone.send_vote("a.test", ours(drone))
         assert drone.send_vote("a.test", other)
-        assert outbox.letters == [(owner(drone, other), Kind.VOTES, ["a.test", other])]
+        assert outbox.batches == [(owner(drone, other), Kind.VOTES, ["a.test", other])]
 
     def test_robots(self, drone, outbox):
         """A robots.txt on another drone's host is asked for there; the answer, or that there is
@@ -172,12 +172,12 @@ class TestToOthers:
         other = ours(drone, wanted=False)
         asked = Link(f"{other}robots.txt", "P", history=ours(drone)[:-1])
         drone.ask_robots(asked.pack())
-        assert outbox.letters == [(owner(drone, other), Kind.LINKS, asked.pack())]
+        assert outbox.batches == [(owner(drone, other), Kind.LINKS, asked.pack())]
 
         for_other = Link(f"{ours(drone)}robots.txt", "P", history=other[:-1])
         assert drone.send_robots_failure(for_other)
         assert not drone.send_robots_failure(asked)
-        assert outbox.letters[1:] == [
+        assert outbox.batches[1:] == [
             (owner(drone, other), Kind.ROBOTS, [for_other.pack(), Status.TIMEOUT, b"", "", ""])
         ]
 
@@ -187,13 +187,13 @@ class TestToOthers:
         """
         for_other = Link(f"{ours(drone)}robots.txt", "P", history=ours(drone, wanted=False)[:-1])
         drone.send_robots_answer(for_other, 200, b"#" * (20 << 20), None, "")
-        ((_, _, (_, _, body, _, _)),) = outbox.letters
+        ((_, _, (_, _, body, _, _)),) = outbox.batches
 
         assert LIMIT < len(body) < MAX_ITEMS_BYTES
 
 
 class TestLost:
-    def test_letters_for_it_go_to_others_in_slices(self, drone):
+    def test_batches_for_it_go_to_others_in_slices(self, drone):
         """What was for a lost drone is put anew a slice at a time; everybody who asks once more
         changes nothing.
         """
@@ -308,8 +308,8 @@ def test_sent_again_to_other_owners(drone, outbox):
     batch = [1], [url], [Link(url, "L").pack()]
     drone.keep_ours(*batch)
     drone.keep_ours(*batch)
-    assert len(outbox.letters) == 1
+    assert len(outbox.batches) == 1
 
     drone.learn(SlotMap.fair(range(3), generation=2))
     drone.keep_ours(*batch)
-    assert len(outbox.letters) == 2
+    assert len(outbox.batches) == 2

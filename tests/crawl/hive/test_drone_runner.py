@@ -10,6 +10,7 @@ import pytest
 from tests.support.waiting import eventually
 from webcrawl.crawl.bound import CUT_OFF
 from webcrawl.crawl.hive import drone_runner as module
+from webcrawl.crawl.hive.batch import BEGINNING
 from webcrawl.crawl.hive.coordinator import Report
 from webcrawl.crawl.hive.drone_runner import (
     EARLY_SAVE_BYTES,
@@ -18,7 +19,6 @@ from webcrawl.crawl.hive.drone_runner import (
     _cancel,
 )
 from webcrawl.crawl.hive.errors import Away
-from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.partition import SlotMap, WantedMembers
 from webcrawl.crawl.hive.registry import OVER, RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.transport import Beat
@@ -35,7 +35,7 @@ class Order:
 
 
 class Server:
-    """Answers each sign of life with the next of these commands; there are no letters."""
+    """Answers each sign of life with the next of these commands; there are no batches."""
 
     filling = False
 
@@ -59,7 +59,7 @@ class Server:
 
 
 class Drone:
-    """A drone whose crawl is at work, among others; its letters and slots stand still."""
+    """A drone whose crawl is at work, among others; its batches and slots stand still."""
 
     def __init__(self, server, *, me=0, slots=(0,), joins=True):
         self.saved = []
@@ -83,7 +83,7 @@ class Drone:
             new_epoch=lambda _: None,
         )
         self.outbox = SimpleNamespace(
-            stats=lambda: {"letters": 0},
+            stats=lambda: {"closed": 0},
             awaits_checkpoint=False,
             saved_receivers=set(),
             drones=dict,
@@ -150,7 +150,7 @@ def _quick(monkeypatch):
 def is_saved(
     taken=0, *, filling=False, idle=False, activity=0, kept=(), senders=(), ordered=0, released=0
 ):
-    """Whether a drone takes a checkpoint early that has taken in so many bytes of letters since the
+    """Whether a drone takes a checkpoint early that has taken in so many bytes of batches since the
     last one.
     """
 
@@ -166,7 +166,7 @@ def is_saved(
             one.inbox.unsaved_senders, one.outbox.saved_receivers = {*senders}, {*kept}
             one.crawling.crawl.outlook.activity.return_value = activity
             one.obeyed.number = ordered
-            running.letters.unsaved_bytes = taken
+            running.transfer.unsaved_bytes = taken
             running.start()
             for _ in range(10):  # the server is away at once, and then it looks
                 await asyncio.sleep(0)
@@ -184,15 +184,15 @@ def is_saved(
         (EARLY_SAVE_BYTES_WHEN_FILLING + 1, True, True),
     ],
 )
-def test_letters_taken_in(taken, filling, early):
-    """The server holds letters until a checkpoint has them: one is taken after much, or after
+def test_batches_taken_in(taken, filling, early):
+    """The server holds batches until a checkpoint has them: one is taken after much, or after
     little if it fills up.
     """
     assert is_saved(taken, filling=filling) == early
 
 
 def test_a_drone_leaves():
-    """One is taken early if the last one has letters for a drone that leaves and has answered them."""
+    """One is taken early if the last one has batches for a drone that leaves and has answered them."""
     assert is_saved(kept=(1,))
     assert not is_saved(kept=(0,))
 
@@ -202,7 +202,7 @@ def test_a_drone_was_released():
     assert is_saved(released=1)
 
 
-def test_letters_of_a_drone_that_leaves():
+def test_batches_of_a_drone_that_leaves():
     """It ends when others keep what it gave away: they do not let it wait until their next
     checkpoint is due.
     """

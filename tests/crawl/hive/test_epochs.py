@@ -17,8 +17,8 @@ from tests.support.redis_server import (
     member,
     transport,
 )
+from webcrawl.crawl.hive.batch import BEGINNING
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
-from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.redis_server.steps import KEPT, Keys
 
 
@@ -93,7 +93,7 @@ async def test_everything_is_removed_and_another_comes_first(url):
 
 @pytest.mark.parametrize("sends", [True, False])
 async def test_a_stream_is_removed(url, sends):
-    """Whoever removes a stream removes letters: a new epoch begins, for sender and receiver, who
+    """Whoever removes a stream removes batches: a new epoch begins, for sender and receiver, who
     hears by its beat.
     """
     async with drones(url) as (one, other):

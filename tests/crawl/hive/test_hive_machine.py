@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tests.support.places import IN_MEMORY
-from webcrawl.crawl.hive.letter import EXACT_KINDS, Inbox, Kind, place_number, unpack_letter
+from webcrawl.crawl.hive.batch import EXACT_KINDS, Inbox, Kind, place_number, unpack_batch
 from webcrawl.crawl.hive.outbox import MAX_ITEMS, Outbox
 from webcrawl.store.crawldb import CrawlDB
 
@@ -47,7 +47,7 @@ class Drone:
 
     def open(self):
         self.db = CrawlDB(self.folder)
-        self.under_way = []  # letters that the server has got
+        self.under_way = []  # batches that the server has got
         self.outbox = Outbox(self.db, self.number, HIVE, memory=self.memory, clock=lambda: 0.0)
         self.inbox = Inbox(self.db, HIVE, self.handle)
 
@@ -119,17 +119,17 @@ class Hive:
         drone.outbox.close_old(2.0)
 
     def begin_to_send(self, drone, choice):
-        """The server gets letters, and the sender is not told yet."""
+        """The server gets batches, and the sender is not told yet."""
         if drone.under_way:
             return
         drone.know(self.server)
         for to in range(DRONES):
-            for letter in drone.outbox.due_letters(to, 1 + choice):
-                drone.under_way.append((to, letter, self.server.add(to, letter.data)))
-                self.compare(to, letter.data)
+            for batch in drone.outbox.due_batches(to, 1 + choice):
+                drone.under_way.append((to, batch, self.server.add(to, batch.data)))
+                self.compare(to, batch.data)
 
     def compare(self, to, data):
-        message = unpack_letter(data, HIVE)
+        message = unpack_batch(data, HIVE)
         if message.kind in EXACT_KINDS:
             key = message.sender, to, message.channel, message.number
             assert self.contents.setdefault(key, message.items) == message.items
@@ -138,8 +138,8 @@ class Hive:
         """The sender is told; sometimes the last answer was lost."""
         if choice == MOST:
             drone.under_way[-1:] = []
-        for to, letter, place in drone.under_way:
-            drone.outbox.note_sent(to, letter, place)
+        for to, batch, place in drone.under_way:
+            drone.outbox.note_sent(to, batch, place)
         drone.under_way.clear()
 
     def receive(self, drone, choice):
@@ -178,7 +178,7 @@ class Hive:
             outbox = drone.outbox
             assert (
                 outbox.stats()["memory"]
-                == sum(lane.unwritten_bytes for lane in outbox._lanes.values())
+                == sum(queue.unwritten_bytes for queue in outbox._send_queues.values())
                 <= drone.memory
             )
 
@@ -195,7 +195,7 @@ class Hive:
                 self.hear(drone, 0)
             if not any(drone.outbox.unacknowledged for drone in self.drones):
                 return
-        raise AssertionError("letters are never acknowledged")
+        raise AssertionError("batches are never acknowledged")
 
     def judge(self):
         for to, receiver in enumerate(self.drones):

@@ -1,4 +1,4 @@
-"""The outbox: when letters are closed, written, sent and forgotten, and what a restart leaves of
+"""The outbox: when batches are closed, written, sent and forgotten, and what a restart leaves of
 them.
 """
 
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tests.support.saving import prepared
+from webcrawl.crawl.hive.batch import MAX_ITEMS_BYTES, Kind, unpack_batch
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.letter import MAX_ITEMS_BYTES, Kind, unpack_letter
 from webcrawl.crawl.hive.outbox import MAX_ITEMS, Outbox, batch_age
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
@@ -60,10 +60,10 @@ class Job:
 
     def send(self, drone=1, most=1000):
         """Sends what is due; returns the messages. Their places are 1-0, 2-0 and so on."""
-        letters = self.outbox.due_letters(drone, most)
-        for letter in letters:
-            self.outbox.note_sent(drone, letter, f"{next(self.places)}-0")
-        return [unpack_letter(letter.data, HIVE) for letter in letters]
+        batches = self.outbox.due_batches(drone, most)
+        for batch in batches:
+            self.outbox.note_sent(drone, batch, f"{next(self.places)}-0")
+        return [unpack_batch(batch.data, HIVE) for batch in batches]
 
     @property
     def rows(self):
@@ -82,21 +82,21 @@ def _job(tmp_path):
 
 
 class TestCollecting:
-    def test_a_full_letter_is_closed_at_once(self, job):
-        """256 items are a letter; the rest waits for more."""
+    def test_a_full_batch_is_closed_at_once(self, job):
+        """256 items are a batch; the rest waits for more."""
         job.outbox.put(1, Kind.LINKS, links(2 * MAX_ITEMS + 1))
 
         assert [len(message.items) for message in job.send()] == [MAX_ITEMS, MAX_ITEMS]
 
     def test_a_second_old(self, job):
-        """A letter is closed when its first item is a second old, with all for the same drone."""
+        """A batch is closed when its first item is a second old, with all for the same drone."""
         job.outbox.put(1, Kind.LINKS, links(1))
         job.now = 0.9
         job.outbox.put(1, Kind.LINKS, links(1, 1))
         job.outbox.put(1, Kind.VOTES, [["a.test", "http://b.test/"]])
 
         job.outbox.close_old(0.99)
-        assert job.outbox.due_letters(1, 9) == []
+        assert job.outbox.due_batches(1, 9) == []
         job.outbox.put(2, Kind.LINKS, links(1))
         job.outbox.close_old(1.0)
         assert [message.items for message in job.send()] == [
@@ -106,7 +106,7 @@ class TestCollecting:
         assert job.send(2) == []
 
     def test_as_old_as_the_hive_lets_them_be(self, job):
-        """In a large hive letters wait for longer, but not those for drones without work."""
+        """In a large hive batches wait for longer, but not those for drones without work."""
         job.outbox.age, job.outbox.hungry = 15.0, frozenset((2, 3))
         for drone in (1, 2):
             job.outbox.put(drone, Kind.LINKS, links(1))
@@ -122,8 +122,8 @@ class TestCollecting:
         ("drones", "most", "seconds"),
         [(1, 15, 1), (64, 15, 1), (320, 15, 5), (1000, 15, 15), (65_535, 15, 15), (320, 2, 2)],
     )
-    def test_how_long_letters_wait(self, drones, most, seconds):
-        """A second in small hives; in others so long that a drone sends 64 letters in a second."""
+    def test_how_long_batches_wait(self, drones, most, seconds):
+        """A second in small hives; in others so long that a drone sends 64 batches in a second."""
         assert batch_age(drones, most) == seconds
 
     def test_all(self, job):
@@ -133,7 +133,7 @@ class TestCollecting:
 
         job.outbox.close_all()
 
-        assert len(job.outbox.due_letters(1, 9)) == len(job.outbox.due_letters(2, 9)) == 1
+        assert len(job.outbox.due_batches(1, 9)) == len(job.outbox.due_batches(2, 9)) == 1
 
     def test_nothing_is_no_collection(self, job):
         """A page without links for a drone leaves nothing."""
@@ -141,8 +141,8 @@ class TestCollecting:
 
         assert (list(job.outbox.drones()), job.outbox.unacknowledged) == ([], 0)
 
-    def test_what_a_letter_says(self, job):
-        """A letter has its sender and the generation of the map at its closing."""
+    def test_what_a_batch_says(self, job):
+        """A batch has its sender and the generation of the map at its closing."""
         job.outbox.put(1, Kind.LINKS, links(1))
         job.outbox.generation = 5
         job.outbox.close_all()
@@ -152,7 +152,7 @@ class TestCollecting:
         assert (message.sender, message.generation, message.number, message.channel) == (7, 5, 0, 0)
 
     def test_large_items(self, job):
-        """Items that are a mebibyte together are letters of fewer items."""
+        """Items that are a mebibyte together are batches of fewer items."""
         job.outbox.put(1, Kind.ROBOTS, [bytes(400_000)] * 7)
         job.outbox.close_all()
 
@@ -161,7 +161,7 @@ class TestCollecting:
         assert [len(message.items) for message in messages] == [1, 2, 2, 2]
         assert items(messages) == [bytes(400_000)] * 7
 
-    def test_an_item_that_no_letter_has_room_for(self, job):
+    def test_an_item_that_no_batch_has_room_for(self, job):
         """An item above 16 MiB is an error, in one line."""
         job.outbox.put(1, Kind.ROBOTS, [bytes(MAX_ITEMS_BYTES)])
 
@@ -171,14 +171,14 @@ class TestCollecting:
 
 class TestSending:
     def test_out_of_turn(self, job):
-        """A letter that was sent before its turn is a mistake of the caller."""
+        """A batch that was sent before its turn is a mistake of the caller."""
         job.outbox.put(1, Kind.LINKS, links(2 * MAX_ITEMS))
 
-        with pytest.raises(ValueError, match="but letter 1 was next"):
-            job.outbox.note_sent(1, job.outbox.due_letters(1, 2)[1], "1-0")
+        with pytest.raises(ValueError, match="but batch 1 was next"):
+            job.outbox.note_sent(1, job.outbox.due_batches(1, 2)[1], "1-0")
 
     def test_not_too_much_at_once(self, job):
-        """What is due at once is some 4 MiB, or one letter."""
+        """What is due at once is some 4 MiB, or one batch."""
         chance = random.Random(1)
         for size in (900_000, 900_000, 900_000, 900_000, 900_000, 5_000_000):
             job.outbox.put(1, Kind.ROBOTS, [chance.randbytes(size)])
@@ -186,8 +186,8 @@ class TestSending:
 
         assert [len(job.send()) for _ in range(3)] == [4, 1, 1]
 
-    def test_exact_letters_wait_for_a_checkpoint(self, job):
-        """An exact letter is due once a checkpoint has it; ordinary ones pass it."""
+    def test_exact_batches_wait_for_a_checkpoint(self, job):
+        """An exact batch is due once a checkpoint has it; ordinary ones pass it."""
         job.outbox.put(1, Kind.QUEUED, links(MAX_ITEMS))
         job.outbox.put(1, Kind.LINKS, links(MAX_ITEMS))
         assert [message.kind for message in job.send()] == [Kind.LINKS]
@@ -207,21 +207,21 @@ class TestSending:
 
 class TestAcknowledging:
     def test_an_acknowledgement_that_overtakes(self, job):
-        """A letter whose place was acknowledged before its sender learned the place is forgotten at
+        """A batch whose place was acknowledged before its sender learned the place is forgotten at
         once.
         """
         job.outbox.put(1, Kind.LINKS, links(MAX_ITEMS))
-        (letter,) = job.outbox.due_letters(1, 1)
+        (batch,) = job.outbox.due_batches(1, 1)
         job.outbox.acknowledge(1, "5-0")
 
-        job.outbox.note_sent(1, letter, "5-0")
+        job.outbox.note_sent(1, batch, "5-0")
 
         assert job.outbox.unacknowledged == 0
 
 
 class TestRestarts:
     def test_numbers_go_on(self, job):
-        """Exact numbers and their channel survive a restart, even when all letters were
+        """Exact numbers and their channel survive a restart, even when all batches were
         acknowledged.
         """
         job.outbox.put(1, Kind.SLOT, [b"one"])
@@ -244,8 +244,8 @@ class TestRestarts:
         job.checkpoint()
         job.db.execute("DELETE FROM meta WHERE name GLOB 'hive/out/*2'")
 
-        with pytest.raises(DamagedFile, match="letters are missing"):
-            job.outbox.due_letters(1, 3)
+        with pytest.raises(DamagedFile, match="batches are missing"):
+            job.outbox.due_batches(1, 3)
 
     @pytest.mark.parametrize(
         "name", ["hive/out/one", "hive/out/1/odd/01", "hive/out/x/plain/01", "hive/out/1/plain/x"]
@@ -255,7 +255,7 @@ class TestRestarts:
         job.db.set(name, b"")
         job.checkpoint()
 
-        with pytest.raises(DamagedFile, match=f"{name}: not a valid name of a letter"):
+        with pytest.raises(DamagedFile, match=f"{name}: not a valid name of a batch"):
             job.reopen()
 
 
@@ -275,8 +275,8 @@ class TestALostDrone:
 
         assert [message.number for message in job.send()] == [1]
 
-    def test_a_checkpoint_between_exact_and_plain_letters(self, job):
-        """Once its exact letters have gone to others, a checkpoint knows no channel to a lost drone
+    def test_a_checkpoint_between_exact_and_plain_batches(self, job):
+        """Once its exact batches have gone to others, a checkpoint knows no channel to a lost drone
         any more.
         """
         job.outbox.put(1, Kind.QUEUED, links(1))
@@ -334,8 +334,8 @@ class TestALostDrone:
         job.db.close()
 
 
-def test_for_whom_a_kill_would_bring_letters_back(job):
-    """Drones for which the last checkpoint has letters are known, after acknowledgement and a start
+def test_for_whom_a_kill_would_bring_batches_back(job):
+    """Drones for which the last checkpoint has batches are known, after acknowledgement and a start
     too.
     """
     job.outbox.put(1, Kind.QUEUED, links(1))

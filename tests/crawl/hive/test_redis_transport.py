@@ -24,8 +24,8 @@ from tests.support.redis_server import (
     member,
     transport,
 )
+from webcrawl.crawl.hive.batch import BEGINNING
 from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch
-from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.operator import Operator
 from webcrawl.crawl.hive.redis_server.clients import translate_redis_errors
 from webcrawl.crawl.hive.redis_server.pushed_seeds import SeedTaker
@@ -108,7 +108,7 @@ async def test_the_rights_that_suffice(url):
 
 
 def test_a_server_that_drops_keys(tmp_path):
-    """A server that drops any key when it is full cannot keep letters."""
+    """A server that drops any key when it is full cannot keep batches."""
     with OwnServer(tmp_path, "--maxmemory", "10mb", "--maxmemory-policy", "allkeys-lru") as theirs:
         assert "drops keys when it is full (maxmemory-policy allkeys-lru)" in refused(theirs.url)
 
@@ -155,20 +155,20 @@ def test_nobody_answers(tmp_path):
 
 
 async def test_a_full_server(tmp_path):
-    """Letters are refused, all of them; signs of life and acknowledgements go on, so that it can be
+    """Batches are refused, all of them; signs of life and acknowledgements go on, so that it can be
     emptied.
     """
     with OwnServer(tmp_path) as theirs:
         async with drones(theirs.url) as (one, other):
             with Redis.from_url(theirs.url) as client:  # less than it had when they came
                 client.config_set("maxmemory", "10mb")
-            letters = [bytes(100_000)] * 10
+            batches = [bytes(100_000)] * 10
             places = []
             with suppress(Full):
                 for _ in range(20):
-                    places += await one.send(1, letters)
+                    places += await one.send(1, batches)
             with pytest.raises(Full, match="maxmemory"):
-                await one.send(1, letters)
+                await one.send(1, batches)
             with Redis.from_url(theirs.url) as client:
                 client.config_set("maxmemory", client.info("memory")["used_memory"])
             assert len(await other.read(BEGINNING, 1000, 0)) == len(places)
@@ -179,7 +179,7 @@ async def test_a_full_server(tmp_path):
             assert await other.read(BEGINNING, 1000, 0) == []
             with Redis.from_url(theirs.url) as client:
                 client.config_set("maxmemory", "10mb")
-            assert await one.send(1, letters[:1])
+            assert await one.send(1, batches[:1])
 
 
 def test_foreign_keys(url):
@@ -313,8 +313,8 @@ def test_what_is_a_mistake():
         raise RuntimeError("mistake")
 
 
-async def test_what_others_put_into_a_stream_is_an_empty_letter(url):
-    """An entry without the field of letters is read as nothing, and those behind it are read."""
+async def test_what_others_put_into_a_stream_is_an_empty_batch(url):
+    """An entry without the field of batches is read as nothing, and those behind it are read."""
     async with drones(url) as (one, other):
         await one.send(1, [b"a"])
         with Redis.from_url(url) as client:
@@ -326,7 +326,7 @@ async def test_what_others_put_into_a_stream_is_an_empty_letter(url):
 
 
 async def test_memory_of_the_machine_bounds_the_streams(tmp_path):
-    """Letters take at most four fifths of what the server may have, however many drones there are."""
+    """Batches take at most four fifths of what the server may have, however many drones there are."""
     with OwnServer(tmp_path / "server", "--maxmemory", "64mb") as server:
         async with drones(server.url) as (one, _):
             for _ in range(12):

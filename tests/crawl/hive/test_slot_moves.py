@@ -9,8 +9,8 @@ from tests.support.moving_hives import hive, run, slot_map
 from tests.support.seens import bloom, memory
 from webcrawl.base.model import Outcome
 from webcrawl.base.readable import count
+from webcrawl.crawl.hive.batch import Kind
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.letter import Kind
 
 PAGES = [f"http://d{slot}.test/{page}" for slot in range(3) for page in range(3)]
 
@@ -57,7 +57,7 @@ class TestMove:
             for drone in drones:
                 drone.learn()
             work(drones[0])
-            pieces = [item for _, letter in drones[0].box.letters for item in letter.items]
+            pieces = [item for _, batch in drones[0].box.batches for item in batch.items]
             assert [piece[1] for piece in pieces] == ["host", "domain", "keys", "end"]
             drones[1].slot_moves.receive(Kind.SLOT, pieces[:1], world.now)
             drones[1].checkpoint()
@@ -74,7 +74,7 @@ class TestMove:
             resize(world, drones, [1, 1, 1])
             drones[0].learn()
             work(drones[0])
-            assert all(letter.kind is not Kind.SLOT for _, letter in drones[0].box.letters)
+            assert all(batch.kind is not Kind.SLOT for _, batch in drones[0].box.batches)
 
             drones[0].done(next(iter(drones[0].links)), Outcome(200, 0.1))
             work(drones[0])
@@ -138,7 +138,7 @@ class TestStores:
 
 class TestLoss:
     def lose(self, world, drones, number, owners):
-        """A drone's folder is gone; the others learn so with the next map, and its letters are sent
+        """A drone's folder is gone; the others learn so with the next map, and its batches are sent
         to others.
         """
         lost = drones.pop(number)
@@ -184,7 +184,7 @@ class TestLoss:
             drones[1].learn()
             drones[0].learn()
             while not (
-                pieces := [item for _, letter in drones[1].box.letters for item in letter.items]
+                pieces := [item for _, batch in drones[1].box.batches for item in batch.items]
             ):
                 drones[1].step()
             assert pieces[0][:3] == [0, "urls", "d0.test"]
@@ -224,8 +224,8 @@ class TestLoss:
             for drone in drones:
                 drone.learn()
             work(drones[0])
-            for _, letter in drones[0].box.letters:
-                letter.items[:] = [item for item in letter.items if item[1] != "host"]
+            for _, batch in drones[0].box.batches:
+                batch.items[:] = [item for item in batch.items if item[1] != "host"]
             run(world, drones)
 
             assert set(world.fetched) == set(PAGES)

@@ -17,8 +17,8 @@ from tests.support.redis_server import (
     resumed,
     transport,
 )
+from webcrawl.crawl.hive.batch import BEGINNING
 from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch, UnknownDrone
-from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.registry import RESIZE
 
 
@@ -44,7 +44,7 @@ async def looked(url):
         await looking.close()
 
 
-async def test_letters_arrive_in_order(url):
+async def test_batches_arrive_in_order(url):
     """What is sent to a drone is read by it, in order, from the place that it names."""
     async with drones(url) as (one, other):
         places = await one.send(1, [b"a", b"b", b"c"])
@@ -56,7 +56,7 @@ async def test_letters_arrive_in_order(url):
         assert await one.read(BEGINNING, 10, 0) == []
 
 
-async def test_a_read_waits_for_the_first_letter(url):
+async def test_a_read_waits_for_the_first_batch(url):
     """A read that finds nothing waits until something is sent."""
     async with drones(url) as (one, other):
         reading = asyncio.create_task(other.read(BEGINNING, 10, 5))
@@ -66,7 +66,7 @@ async def test_a_read_waits_for_the_first_letter(url):
         assert [data for _, data in await reading] == [b"a"]
 
 
-async def test_acknowledged_letters_are_removed(url):
+async def test_acknowledged_batches_are_removed(url):
     """The server forgets what is acknowledged, and tells the others how far that is."""
     async with drones(url) as (one, other):
         places = await one.send(1, [b"a", b"b", b"c"])
@@ -342,7 +342,7 @@ async def test_opening_again(server, url):
         await beat(one)  # in that epoch
 
 
-async def test_letters_for_a_drone_that_has_not_come_yet(url):
+async def test_batches_for_a_drone_that_has_not_come_yet(url):
     """They wait in its stream, and are there when it comes."""
     async with drones(url) as (one, _):
         await one.join(member(0))

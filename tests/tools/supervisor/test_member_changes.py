@@ -376,7 +376,7 @@ class TestAdopt:
         assert "drone 1 owns " in said
         assert "5 URLs queued for 2 hosts" in said
         assert "in its archive, /crawl/drone-1 on kiwi" in said
-        assert "1 letter with links for other drones" in said
+        assert "1 batch of links for other drones" in said
         assert said.endswith("repeat the command with --yes to give it up")
 
     @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ class TestSound:
     def test_rows_of_the_hive(self, copy):
         """What drones keep of the hive in the table meta is no damage."""
         db = CrawlDB(copy / "drone-0/state")
-        db.set("hive/outbox/1/0000000001", b"\xc1 letter")
+        db.set("hive/outbox/1/0000000001", b"\xc1 batch")
         db.set("hive/id", b"0123456789abcdef")
         db.checkpoint()
         db.close()

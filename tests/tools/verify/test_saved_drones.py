@@ -15,8 +15,8 @@ from tests.support.hive_jobs import hive, named
 from tests.support.saving import prepared
 from webcrawl.base.model import Link
 from webcrawl.crawl.hive import member as module
+from webcrawl.crawl.hive.batch import Inbox, Kind
 from webcrawl.crawl.hive.drone_check import check_channels, saved_drone_of
-from webcrawl.crawl.hive.letter import Inbox, Kind
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap, partition_of
 from webcrawl.store.crawldb import CrawlDB
@@ -28,7 +28,7 @@ HIVE, KEY = bytes(16), bytes(range(16))
 
 
 class Drone:
-    """The state of a drone that sends and gets letters, and nothing else."""
+    """The state of a drone that sends and gets batches, and nothing else."""
 
     def __init__(self, root, number, **about):
         self.number, self.folder = number, root / f"drone-{number}"
@@ -47,18 +47,18 @@ class Drone:
         self.inbox.committed()
 
     def write(self, other, many=1):
-        """So many exact letters, in a checkpoint."""
+        """So many exact batches, in a checkpoint."""
         for number in range(many):
             self.outbox.put(other, Kind.QUEUED, [Link(f"http://a.test/{number}").pack()])
             self.outbox.close_all()
         self.checkpoint()
 
     def send(self, other, many):
-        """The next so many letters, as the other gets them; it has taken no checkpoint yet."""
-        for letter in self.outbox.due_letters(other.number, many):
-            place = f"1-{letter.number}"
-            self.outbox.note_sent(other.number, letter, place)
-            other.inbox.receive(place, letter.data)
+        """The next so many batches, as the other gets them; it has taken no checkpoint yet."""
+        for batch in self.outbox.due_batches(other.number, many):
+            place = f"1-{batch.number}"
+            self.outbox.note_sent(other.number, batch, place)
+            other.inbox.receive(place, batch.data)
 
     def heard(self, other):
         """What the other has acknowledged is forgotten, and the next checkpoint knows."""
@@ -72,7 +72,7 @@ class Drone:
 
 @pytest.fixture(name="pair")
 def _pair(tmp_path):
-    """Two drones; the first has written five letters, of which the second has three and has
+    """Two drones; the first has written five batches, of which the second has three and has
     acknowledged two.
     """
     one, other = Drone(tmp_path, 0), Drone(tmp_path, 1)
@@ -112,26 +112,26 @@ def _sound(tmp_path_factory):
 
 
 class TestPost:
-    def test_letters_on_their_way(self, pair):
-        """A letter may be with its sender, with its receiver, or with both."""
+    def test_batches_on_their_way(self, pair):
+        """A batch may be with its sender, with its receiver, or with both."""
         one, other = (drone.standing for drone in pair)
 
         assert (one.sent[1][1], one.kept[1], other.received[0][1]) == (5, 3, 3)
         assert told([one, other]) == []
 
-    def test_lost_letters(self, pair):
-        """A letter that the sender has forgotten and the receiver does not have is lost."""
+    def test_lost_batches(self, pair):
+        """A batch that the sender has forgotten and the receiver does not have is lost."""
         one, other = (drone.standing for drone in pair)
 
         assert told([replace(one, kept={}), other]) == [
-            "table meta, hive/inbox: letters 4 to 5 of drone 0 are lost: neither sender nor receiver has them"
+            "table meta, hive/inbox: batches 4 to 5 of drone 0 are lost: neither sender nor receiver has them"
         ]
         assert told([one, replace(other, received={})]) == [
-            "table meta, hive/inbox: letters 1 to 2 of drone 0 are lost: neither sender nor receiver has them"
+            "table meta, hive/inbox: batches 1 to 2 of drone 0 are lost: neither sender nor receiver has them"
         ]
 
     def test_an_older_copy_of_the_sender(self, pair):
-        """A letter that has come and was never sent shows that a drone's folder was replaced by an
+        """A batch that has come and was never sent shows that a drone's folder was replaced by an
         older one.
         """
         one, other = (drone.standing for drone in pair)
@@ -139,7 +139,7 @@ class TestPost:
 
         assert told([older, other]) == [
             (
-                "table meta, hive/inbox: letter 3 of drone 0 has arrived, but it has sent only 2: one "
+                "table meta, hive/inbox: batch 3 of drone 0 has arrived, but it has sent only 2: one "
                 "of the two is an older copy"
             )
         ]
@@ -162,7 +162,7 @@ class TestPost:
         assert told([before[0], after[1]]) != []  # had each been looked at once
 
     def test_a_lost_drone(self, pair):
-        """Letters for a drone that is not here, or that began anew, say nothing."""
+        """Batches for a drone that is not here, or that began anew, say nothing."""
         one, other = (drone.standing for drone in pair)
 
         assert told([replace(one, kept={})]) == []

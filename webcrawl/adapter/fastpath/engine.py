@@ -117,8 +117,8 @@ class EngineHandle:
     def wake(self) -> None:
         """Have the engine ask the scheduler now. Otherwise it asks when a request ends, or after 5 s.
 
-        Before the scraper is open nothing happens, because Scrapy would fail. A letter of a hive or
-        a merge may call this so early; the engine asks anyway when it begins.
+        Before the scraper is open nothing happens, because Scrapy would fail. A batch of another
+        drone or a merge may call this so early; the engine asks anyway when it begins.
         """
         # Never with a delay, until whose end Scrapy would ignore all further calls of `schedule`
         if self.slot.closing is None and self.engine.scraper.slot is not None:

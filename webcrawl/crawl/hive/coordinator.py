@@ -18,7 +18,7 @@ moment in question. Each drone is quiet in its report (`Report.quiet`), and says
 same count of its activity, in a report for which two more heartbeats were answered. The first of
 these may have been the one that it saw. The second came later, so its answer did too, and the
 report was made after that. Each drone has therefore done nothing from before the moment until after
-it: at the moment itself all were quiet. No letter was under way then, as its sender knows it as
+it: at the moment itself all were quiet. No batch was under way then, as its sender knows it as
 unacknowledged until the receiver's checkpoint has it. Nobody could begin anew, and a drone that is
 killed then comes back to a checkpoint that has nothing to do either. Only the coordinator's clock is
 read, and that one only for the time to wait.
@@ -92,12 +92,12 @@ class Report:
     # its last checkpoint has all of its activity: killed now, it comes back as it is
     saved: bool = False
     moving: tuple[int, ...] = ()  # drones with which it has slots to exchange still
-    activity: int = 0  # grows with each letter sent and handled, each page handed out and booked
-    # letters, and collections that are none yet, which no checkpoint of a receiver has
+    activity: int = 0  # grows with each batch sent and handled, each page handed out and booked
+    # batches, open ones included, which no checkpoint of a receiver has
     unacknowledged: int = 0
     stays: str = ""  # why none of its slots can leave, if that is so
     towards: tuple[int, ...] = ()  # drones, no members or given up, for which it has these
-    # such drones for which its last checkpoint has letters: a kill would bring these back
+    # such drones for which its last checkpoint has batches: a kill would bring these back
     kept: tuple[int, ...] = ()
     seconds: float = 0.0  # of this run
     lease: float = 0.0  # seconds for which this sign of life holds
@@ -201,7 +201,7 @@ class Decisions:
     lost: frozenset[int] = frozenset()
     # Lost, and no drone sends them anything any more: others may get their numbers.
     forgotten: frozenset[int] = frozenset()
-    # Retired, and no drone has letters for them: they may go.
+    # Retired, and no drone has batches for them: they may go.
     released: frozenset[int] = frozenset()
     away: Mapping[int, float] = field(
         default_factory=dict
@@ -381,9 +381,9 @@ def _have_same_map(view: _View) -> bool:
 
 
 def _releasable(view: _View) -> frozenset[int]:
-    """Return the retired drones that no letters can reach any more.
+    """Return the retired drones that no batches can reach any more.
 
-    No drone has letters for them, nor may get any by a new map or a kill.
+    No drone has batches for them, nor may get any by a new map or a kill.
     """
     retired = {
         drone for drone, report in view.reports.items() if report.state == DroneState.RETIRED

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from webcrawl.base.model import Link, Packed, Status, authority_of, unpack
 from webcrawl.base.url_text import host_of
+from webcrawl.crawl.hive.batch import Batch, Kind
+from webcrawl.crawl.hive.batch_check import BatchCheck
 from webcrawl.crawl.hive.errors import HiveError, LaterMapNeeded
-from webcrawl.crawl.hive.letter import Kind, Letter
-from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.slot_moves import SlotMoves
@@ -28,7 +28,7 @@ SLOT_KINDS = frozenset((Kind.LINKS, Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
 
 
 class HomeCrawl(Protocol):
-    """The crawl of this drone, as far as letters of other drones have an effect on it."""
+    """The crawl of this drone, as far as batches of other drones have an effect on it."""
 
     def now(self) -> float:
         """Return the crawl's time."""
@@ -56,7 +56,7 @@ class HomeCrawl(Protocol):
 
 
 class Drone:
-    """Sends what other drones own, and takes their letters.
+    """Sends what other drones own, and takes their batches.
 
     It is the crawl's `OtherDrones`. `home` and `slot_moves` are set once their parts are open.
     """
@@ -71,7 +71,7 @@ class Drone:
         slot_of: Callable[[str], int],
         make_cache: Callable[[], UrlCache],
         keep: Callable[[SlotMap], None] = lambda _: None,
-        letter_check: LetterCheck | None = None,
+        batch_check: BatchCheck | None = None,
     ) -> None:
         """`slot_of` returns the slot of a host, and `keep` puts a later map into the state.
 
@@ -84,11 +84,11 @@ class Drone:
         self._make_cache = make_cache
         self._recently_sent = make_cache()
         self._slots: dict[str, int] = {}  # by authority
-        self._letter_check = letter_check or LetterCheck()
-        self.received = 0  # items of letters
+        self._batch_check = batch_check or BatchCheck()
+        self.received = 0  # items of batches
         self.foreign = 0  # links to hosts of other drones
         self.sent = 0  # those of them that were not sent recently
-        # By drones that are gone: what reroutes their letters, a letter in each step
+        # By drones that are gone: what reroutes their batches, a batch in each step
         self.rerouted: dict[int, Iterator[None]] = {}
 
     @property
@@ -114,15 +114,15 @@ class Drone:
             self.home.seeds_again()
 
     def part_from(self, drone: int) -> None:
-        """Begin to give letters for a drone that is gone to others, unless that is under way.
+        """Begin to give batches for a drone that is gone to others, unless that is under way.
 
-        `reroute` does it. A drone that gets the number later is sent letters from number 1 on.
+        `reroute` does it. A drone that gets the number later is sent batches from number 1 on.
         """
         if drone not in self.slots.drones and drone not in self.rerouted:
             self.rerouted[drone] = self._outbox.reroute(drone, self._new_receiver)
 
     def reroute(self) -> bool:
-        """Give one letter for such drones to others, in 0.3 ms; return whether there was any left."""
+        """Give one batch for such drones to others, in 0.3 ms; return whether any was left."""
         for drone, slices in self.rerouted.items():
             try:
                 next(slices)
@@ -141,7 +141,7 @@ class Drone:
     def stats(self) -> dict[str, int]:
         """Return the counters of this run, and of the slots."""
         counters = {"foreign": self.foreign, "sent": self.sent, "received": self.received}
-        return {**counters, "refused": self._letter_check.refused, **self.slot_moves.stats()}
+        return {**counters, "refused": self._batch_check.refused, **self.slot_moves.stats()}
 
     # -- to others
 
@@ -217,7 +217,7 @@ class Drone:
         return owner != self.me
 
     def ask_robots(self, record: Packed) -> None:
-        link = self._letter_check.link_for_other_drone(record) or record
+        link = self._batch_check.link_for_other_drone(record) or record
         self.slot_moves.send(Kind.LINKS, self.slot(_authority_url(record)), [link])
 
     def send_robots_answer(
@@ -258,18 +258,18 @@ class Drone:
 
     # -- from others
 
-    def take(self, letter: Letter) -> None:
-        """Book a letter, and send on what another drone owns.
+    def take(self, batch: Batch) -> None:
+        """Book a batch, and send on what another drone owns.
 
         Raise LaterMapNeeded, and book nothing, if the sender knows a later map. By the map here the
         pieces of a slot that has moved here would go back to their sender, and later ones would
         arrive before them.
         """
-        if letter.generation > self.slots.generation:
+        if batch.generation > self.slots.generation:
             raise LaterMapNeeded
-        self.received += len(letter.items)
-        kind = letter.kind
-        items = self._letter_check.sound_items(kind, letter.items, len(self.slots.owners))
+        self.received += len(batch.items)
+        kind = batch.kind
+        items = self._batch_check.sound_items(kind, batch.items, len(self.slots.owners))
         if kind in SLOT_KINDS:
             self.slot_moves.receive(kind, items, self.home.now())
         elif kind is Kind.VOTES:

@@ -1,4 +1,4 @@
-"""Checks what the drones of a hive say of each other: identities, letters and owners."""
+"""Checks what the drones of a hive say of each other: identities, batches and owners."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.hive import letter, member, outbox, registry
+from webcrawl.crawl.hive import batch, member, outbox, registry
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.outbox import ROWS_BEGIN, ROWS_END, parse_row_name
 from webcrawl.crawl.hive.partition import WAYS, SlotMap, partition_of
@@ -20,7 +20,7 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.urls.host_names import RegisteredDomains
 
 Channel = tuple[int, int]
-"""Of exact letters from one drone to another: an identifier, and the number of the last letter."""
+"""Of exact batches from one drone to another: an identifier, and the number of the last batch."""
 NO_CHANNEL: Channel = 0, 0
 
 
@@ -34,9 +34,9 @@ class SavedDrone:
     key: bytes
     slots: SlotMap | None
     partition: str  # HIVE_PARTITION of its last run
-    sent: Mapping[int, Channel]  # the last exact letter for each drone
+    sent: Mapping[int, Channel]  # the last exact batch for each drone
     kept: Mapping[int, int]  # how many of these it still has, which are the last ones
-    received: Mapping[int, Channel]  # the last exact letter of each drone
+    received: Mapping[int, Channel]  # the last exact batch of each drone
     others: Mapping[int, str]  # the state that each drone had, as this one knows
 
 
@@ -64,7 +64,7 @@ def _read_drone(snapshot: Snapshot) -> SavedDrone | None:
     if identity is None or was_never_let_in:
         return None
     terms = read_terms(snapshot.get("terms") or b"{}")
-    _, _, received = letter.read_inbox(snapshot.get(letter.INBOX))
+    _, _, received = batch.read_inbox(snapshot.get(batch.INBOX))
     names = snapshot.rows(
         "SELECT name FROM meta WHERE name > ? AND name < ?", (ROWS_BEGIN, ROWS_END)
     )
@@ -124,7 +124,7 @@ def _state_id(saved_identity: bytes | None) -> str | None:
 def check_channels(
     before: Mapping[int, SavedDrone], after: Mapping[int, SavedDrone]
 ) -> Iterator[DamagedFile]:
-    """Check that no exact letter between two drones is lost, and that none was received unsent.
+    """Check that no exact batch between two drones is lost, and that none was received unsent.
 
     `before` and `after` are the same drones, read twice. In a running hive they differ: a sender
     has forgotten only what a receiver that is read later has, and a receiver has only what a sender
@@ -142,21 +142,21 @@ def check_channels(
             last_received = _last_received(receiver, number, channel)
             if last_received < first_kept - 1:
                 why = (
-                    f"letters {last_received + 1} to {first_kept - 1} of drone {number} are lost: neither sender "
+                    f"batches {last_received + 1} to {first_kept - 1} of drone {number} are lost: neither sender "
                     "nor receiver has them"
                 )
-                yield DamagedFile(receiver.path, 0, f"table meta, {letter.INBOX}: {why}")
+                yield DamagedFile(receiver.path, 0, f"table meta, {batch.INBOX}: {why}")
             received_before = _last_received(before[other], number, channel)
             if received_before > last_sent_later:
                 why = (
-                    f"letter {received_before} of drone {number} has arrived, but it has sent only "
+                    f"batch {received_before} of drone {number} has arrived, but it has sent only "
                     f"{last_sent_later}: one of the two is an older copy"
                 )
-                yield DamagedFile(receiver.path, 0, f"table meta, {letter.INBOX}: {why}")
+                yield DamagedFile(receiver.path, 0, f"table meta, {batch.INBOX}: {why}")
 
 
 def _last_received(receiver: SavedDrone, sender: int, channel: int) -> int:
-    """Return the number of the last exact letter that a drone has of this channel; 0 if none."""
+    """Return the number of the last exact batch that a drone has of this channel; 0 if none."""
     known_channel, number = receiver.received.get(sender, NO_CHANNEL)
     return number if known_channel == channel else 0
 

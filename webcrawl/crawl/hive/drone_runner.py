@@ -1,6 +1,6 @@
-"""A drone among others: loops for signs of life, letters out and in, and moving slots.
+"""A drone among others: loops for signs of life, batches out and in, and moving slots.
 
-While the server is away the crawl goes on with what it has, letters wait on disk, and the first
+While the server is away the crawl goes on with what it has, batches wait on disk, and the first
 loop tries to come back.
 """
 
@@ -19,9 +19,9 @@ from webcrawl.base.errors import with_place
 from webcrawl.crawl.bound import CUT_OFF
 from webcrawl.crawl.control.command import CommandError, mistake
 from webcrawl.crawl.control.commands import Commanded, checked, obey
+from webcrawl.crawl.hive.batch_transfer import BatchTransfer, DroneCrawl, ServerContact
 from webcrawl.crawl.hive.coordinator import MAX_REFUSALS, Coordination, DroneState, Report
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
-from webcrawl.crawl.hive.letter_carrier import DroneCrawl, LetterCarrier, ServerContact
 from webcrawl.crawl.hive.member import DroneParts
 from webcrawl.crawl.hive.outbox import batch_age
 from webcrawl.crawl.hive.partition import SlotMap
@@ -34,20 +34,20 @@ logger = logging.getLogger(__name__)
 
 BEAT_SECONDS = 1.0  # between two signs of life
 IDLE_BEAT_SECONDS = 0.25  # the same while there is nothing else to do: the crawl may be over
-# Bytes of received letters after which the next checkpoint is taken early: until then the server
+# Bytes of received batches after which the next checkpoint is taken early: until then the server
 # holds them
 EARLY_SAVE_BYTES = 4 << 20
-# The same when the streams have half of what they may: letters of others wait on their disks
+# The same when the streams have half of what they may: batches of others wait on their disks
 EARLY_SAVE_BYTES_WHEN_FILLING = 64 << 10
 EARLY_SAVE_SECONDS = 1.0  # between two such checkpoints
 SLICE_SECONDS = 0.002  # between two slices of slots on their way
 NO_SLICE_SECONDS = 0.2  # until it is asked again whether any slots are on their way
 CANCEL_AGAIN_SECONDS = 0.1  # until a loop that has not ended is cancelled again
-LAST_LETTERS_SECONDS = 2.0  # at the end for the letters of the last checkpoint
+LAST_BATCHES_SECONDS = 2.0  # at the end for the batches of the last checkpoint
 
 
 class DroneRunner:
-    """Runs the loops of a drone: signs of life, letters out and in, and moving slots.
+    """Runs the loops of a drone: signs of life, batches out and in, and moving slots.
 
     It is a follower of the checkpoint (`committed`).
     """
@@ -83,7 +83,7 @@ class DroneRunner:
         # Held from a report until its answer is dealt with: see Report
         self._beat_lock = asyncio.Lock()
         self._contact = ServerContact(parts, server)
-        self.letters = LetterCarrier(parts, server, self._contact, crawl, self._learn_map)
+        self.transfer = BatchTransfer(parts, server, self._contact, crawl, self._learn_map)
         self._tasks: list[asyncio.Task[None]] = []
         self._begun = time.monotonic()
         self._answered_beats = 0
@@ -121,8 +121,8 @@ class DroneRunner:
     def start(self) -> None:
         loops = (
             self._beat_loop,
-            self.letters.send_loop,
-            self.letters.receive_loop,
+            self.transfer.send_loop,
+            self.transfer.receive_loop,
             self._slot_loop,
         )
         self._tasks = [asyncio.create_task(self._run_or_fail(loop)) for loop in loops]
@@ -131,9 +131,9 @@ class DroneRunner:
         """End the loops after the last checkpoint, tell the other drones if possible, and leave."""
         await _cancel(self._tasks)
         with suppress(Away, HiveError, NewEpoch, TimeoutError):
-            async with asyncio.timeout(LAST_LETTERS_SECONDS):
+            async with asyncio.timeout(LAST_BATCHES_SECONDS):
                 if self._contact.reachable.is_set():
-                    await self.letters.send_due_letters()
+                    await self.transfer.send_due_batches()
                     await self._contact.acknowledge()
                     is_retired = self._state() is DroneState.RETIRED
                     await self._beat(None if is_retired else DroneState.STOPPING)
@@ -164,7 +164,7 @@ class DroneRunner:
         self._parts.inbox.committed()
         self._saved_activity = self._activity()
         self._saved_at = time.monotonic()
-        self.letters.unsaved_bytes = 0
+        self.transfer.unsaved_bytes = 0
         self._saved_command = self._parts.obeyed.number
         self._saved_leaving = self._parts.drone.slots.leaving
 
@@ -267,7 +267,7 @@ class DroneRunner:
     def _reported(self, receivers: Iterable[int]) -> tuple[int, ...]:
         """Return those of these drones that are no members, or are given up.
 
-        The coordinator asks about no others. In a hive of 1,000 each drone has letters for all.
+        The coordinator asks about no others. In a hive of 1,000 each drone has batches for all.
         """
         members = {*self._parts.drone.slots.drones}
         wanted = self._parts.obeyed.wanted
@@ -278,8 +278,8 @@ class DroneRunner:
         """Return a number that differs from the one before if anything was done since."""
         return (
             self._crawl.crawl.outlook.activity()
-            + self.letters.received_letters
-            + self._parts.outbox.stats()["letters"]
+            + self.transfer.received_batches
+            + self._parts.outbox.stats()["closed"]
         )
 
     async def _act_on(self, beat: Beat) -> None:
@@ -300,11 +300,11 @@ class DroneRunner:
         }
         if self._parts.drone.me in released:
             self._leave()
-        self._reroute_letters(beat)
+        self._reroute_batches(beat)
         await self._coordination.act_on(beat)
 
-    def _reroute_letters(self, beat: Beat) -> None:
-        """Give letters for drones that have gone to their heirs: our checkpoint had none for them."""
+    def _reroute_batches(self, beat: Beat) -> None:
+        """Give batches for departed drones to their heirs: our checkpoint had none for them."""
         drone = self._parts.drone
         receivers = set(self._parts.outbox.drones())
         for gone in receivers.difference(drone.slots.drones, beat.members):
@@ -397,11 +397,11 @@ class DroneRunner:
         is_waited_for = self._is_waited_for()
         is_filling = self._server.filling
         enough_bytes = EARLY_SAVE_BYTES_WHEN_FILLING if is_filling else EARLY_SAVE_BYTES
-        if not is_waited_for and self.letters.unsaved_bytes <= enough_bytes:
+        if not is_waited_for and self.transfer.unsaved_bytes <= enough_bytes:
             return
         pause = EARLY_SAVE_SECONDS
         if not is_waited_for:
-            # A checkpoint closes all letters: more of them than their age allows would keep the
+            # A checkpoint closes all batches: more of them than their age allows would keep the
             # server busy just when it is full
             pause = max(pause, self._parts.outbox.age)
         if time.monotonic() - self._saved_at > pause:
@@ -418,13 +418,13 @@ class DroneRunner:
         # A kill would have all wait again for a drone that has left.
         if drone.slots.leaving != self._saved_leaving:
             return True
-        # Exact letters are not sent before a checkpoint has them.
+        # Exact batches are not sent before a checkpoint has them.
         if outbox.awaits_checkpoint:
             return True
-        # A kill would bring back letters for a drone that has left.
+        # A kill would bring back batches for a drone that has left.
         if outbox.saved_receivers.difference(outbox.drones(), members):
             return True
-        # A drone that leaves waits until the receivers' checkpoints have its letters.
+        # A drone that leaves waits until the receivers' checkpoints have its batches.
         if self._parts.inbox.unsaved_senders.difference(members):
             return True
         is_moving = not drone.slot_moves.is_settled or not self._is_member

@@ -81,9 +81,9 @@ class ForeignMessage(HiveError):  # noqa: N818 - reads as what it is
 
 
 class LaterMapNeeded(Exception):  # noqa: N818
-    """A letter was sent by a later slot map than this drone's, which has to learn that map first.
+    """A batch was sent by a later slot map than this drone's, which has to learn that map first.
 
-    Nothing was done with the letter.
+    Nothing was done with the batch.
     """
 
 
@@ -96,7 +96,7 @@ class Away(Exception):  # noqa: N818 - reads as what it is
 class Full(Away):
     """The server takes no more for now.
 
-    Nothing of the letters was sent: they wait on the sender's disk.
+    Nothing of the batches was sent: they wait on the sender's disk.
     """
 
     state = "full"
@@ -109,7 +109,7 @@ class PartAway(Full):
 
 
 class NewEpoch(Exception):  # noqa: N818
-    """The streams begin anew: unacknowledged letters are sent again, and old places are void."""
+    """The streams begin anew: unacknowledged batches are sent again, and old places are void."""
 
     def __init__(self, epoch: str) -> None:
         super().__init__(f"the server's streams were started over (epoch {epoch})")

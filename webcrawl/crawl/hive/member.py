@@ -21,9 +21,9 @@ from webcrawl.crawl.hive.partition import NO_ORDER, Partition, SlotMap, WantedMe
 from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
 if TYPE_CHECKING:  # a crawl of its own looks for an identity, and loads none of these
+    from webcrawl.crawl.hive.batch import Inbox
     from webcrawl.crawl.hive.drone import Drone
     from webcrawl.crawl.hive.fence import Fence
-    from webcrawl.crawl.hive.letter import Inbox
     from webcrawl.crawl.hive.outbox import Outbox
 
 IDENTITY, MAP, KEY = "hive/identity", "hive/map", "key"
@@ -166,6 +166,6 @@ class DroneParts:
         """Return the counters of this run."""
         return {
             **self.drone.stats(),
-            **{f"letters/{name}": n for name, n in self.outbox.stats().items()},
+            **{f"batches/{name}": n for name, n in self.outbox.stats().items()},
             "gave_nothing": int(self.obeyed.gave_nothing),
         }

@@ -27,7 +27,7 @@ from webcrawl.urls.url_fingerprint import Fingerprints
 SLOTS = 1 << 14  # of each group, in a hive that is founded now
 # In hives of an earlier version. Fingerprints begin with the slot: a hive keeps its number of slots
 EARLIER_SLOTS = 1 << 10
-MAX_DRONES = (1 << 16) - 1  # owners are of 16 bits, in maps and in letters
+MAX_DRONES = (1 << 16) - 1  # owners are of 16 bits, in maps and in batches
 NO_OWNER = MAX_DRONES  # in the place of an owner
 MAX_OWNERS_BYTES = 1 << 24  # of a map, unpacked: of 512 groups
 ZSTD = b"\x28\xb5\x2f\xfd"  # a frame begins with it; as owners these are drones 46,376 and 64,815

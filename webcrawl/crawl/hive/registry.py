@@ -33,7 +33,7 @@ from webcrawl.crawl.hive.partition import (
 )
 from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
-# Of the registry, the letters and their meaning: drones of two formats do not work together.
+# Of the registry and of batches, with their meaning: drones of two formats do not work together.
 FORMAT = 2
 # The record of an earlier version, without the number of slots. A server that was not emptied since
 # may have one.

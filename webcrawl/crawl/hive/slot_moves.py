@@ -10,8 +10,8 @@ from typing import Any
 import msgpack
 
 from webcrawl.base.model import Packed
+from webcrawl.crawl.hive.batch import Kind
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
 from webcrawl.crawl.hive.slot_pieces import (
@@ -64,7 +64,7 @@ class SlotMoves(Part):
 
         `slot_of` is Partition.slot; each group has so many `slots`. `moves_domains` is False if
         hosts move, and domains do not. `accept` takes LINKS, REQUESTS and QUEUED items of slots
-        that are here, as they come in letters. `complain` is called with one line for each slot
+        that are here, as they come in batches. `complain` is called with one line for each slot
         that did not come whole.
         """
         self._for_other_drone = for_other_drone
@@ -279,7 +279,7 @@ class SlotMoves(Part):
         return items  # links of pages have no requests
 
     def receive(self, kind: Kind, items: Iterable[Any], now: float) -> None:
-        """Take the items of a letter of LINKS, REQUESTS, QUEUED or SLOT.
+        """Take the items of a batch of LINKS, REQUESTS, QUEUED or SLOT.
 
         Pieces of slots are unpacked, and all else is sent to where its slot is.
         """
@@ -303,7 +303,7 @@ class SlotMoves(Part):
         return self._slot_of(host_name(item[0] if kind is Kind.REQUESTS else item))
 
     def route(self, kind: Kind, item: Any) -> int:
-        """Return the owner of an item of a letter to a drone that is lost."""
+        """Return the owner of an item of a batch to a drone that is lost."""
         return self.owner(self.slot(kind, item))
 
     def _receive_piece(self, item: Item, now: float) -> None:
@@ -375,7 +375,7 @@ class SlotMoves(Part):
         """Give away a slice of what a drone without slots has left; return whether nothing is left.
 
         It has to read its seeds to the end besides, and is done when others have acknowledged its
-        letters.
+        batches.
         """
         has_slots = self.step(now) or not self.is_settled or any(self.owned)
         if has_slots:
@@ -429,9 +429,9 @@ class SlotMoves(Part):
         self._frontier.moves.freeze()
 
     def save(self) -> None:
-        """Write all in one value, with the checkpoint that has the letters too.
+        """Write all in one value, with the checkpoint that has the batches too.
 
-        So a slot is here as a whole after a kill, or in letters as a whole.
+        So a slot is here as a whole after a kill, or in batches as a whole.
         """
         coming = self.unpacker.save()
         if self.map is None:

@@ -24,7 +24,7 @@ from webcrawl.frontier.seen.protocol import ExportsKeys, SeenStore
 from webcrawl.store.crawldb import CrawlDB
 
 Item = list[Any]
-"""Of a SLOT letter: slot, kind of piece, name, value. The kinds: those of frontier/host_handover.py, `keys`, `end`."""
+"""Of a SLOT batch: slot, kind of piece, name, value. The kinds: those of frontier/host_handover.py, `keys`, `end`."""
 Counts = list[int]
 """Of a slot: its HOSTS, URLS, DOMAINS and KEYS. Both sides count them, and compare them at its end."""
 HOSTS, URLS, DOMAINS, KEYS = range(4)
@@ -63,7 +63,7 @@ def links_for_others(records: Iterable[Packed], for_other_drone: ForOtherDrone) 
 
 
 class SlotPacker:
-    """Packs frozen slots; one batch after the other, each in a single pass over the hosts.
+    """Packs frozen slots, in passes over the hosts: each packs all that are frozen when it begins.
 
     Per slot: own -> frozen (`add`) -> packed (its last item is `end`). A checkpoint keeps which
     slots these are, for whom, what was counted, and which fingerprints have gone. All else that was
@@ -97,10 +97,11 @@ class SlotPacker:
         self._for_other_drone = for_other_drone or unchanged
         # All slots that are frozen and not yet packed, and the drone that gets each
         self.targets: dict[int, int] = {}
-        self._batch: dict[int, Counts] = {}  # those of them that are being packed
+        # Those of them that the present pass packs, and what it has counted of each
+        self._being_packed: dict[int, Counts] = {}
         # The slot whose fingerprints are being packed, and the first of them that is not
         self._cursor: dict[int, int] = {}
-        self._pass: Iterator[bool] | None = None  # over the hosts, for the batch
+        self._pass: Iterator[bool] | None = None  # over the hosts; None between two passes
         self._mark = 0  # in the seen store: what was submitted before has to be decided first
         self._now = 0.0
         self.packed_slots = 0  # since the start
@@ -114,39 +115,39 @@ class SlotPacker:
         """Do one slice, in a few ms; return whether there is more to do at once."""
         self._now = now
         if self._pass is None:
-            if not self._batch:
-                self._batch = {slot: [0, 0, 0, 0] for slot in self.targets}
-            if not self._batch:
+            if not self._being_packed:
+                self._being_packed = {slot: [0, 0, 0, 0] for slot in self.targets}
+            if not self._being_packed:
                 return False
-            self._pass = self._pack_batch()
+            self._pass = self._pack_slots()
         progress = next(self._pass, None)
         if progress is None:
             self._pass = None
         must_wait = progress is False
         return not must_wait and bool(self.targets)
 
-    def _pack_batch(self) -> Iterator[bool]:
-        """Pack the batch in slices; yield False while the batch has to wait for something."""
+    def _pack_slots(self) -> Iterator[bool]:
+        """Pack these slots in slices; yield False while they have to wait for something."""
         while self._moves.busy() or not self._is_decided():
             yield False
         for _ in self._moves.sweep():
             yield True
-        for pieces in self._moves.hosts(self._is_in_batch, lambda: self._now):
+        for pieces in self._moves.hosts(self._is_being_packed, lambda: self._now):
             self._put_pieces(pieces)
             yield True
         if self._moves_domains:
-            for pieces in self._moves.domains(self._is_in_batch):
+            for pieces in self._moves.domains(self._is_being_packed):
                 self._put_pieces(pieces)
                 yield True
         yield from self._pack_keys()
         yield True
 
     def _pack_keys(self) -> Iterator[bool]:
-        """Pack the fingerprints of each slot of the batch, and end the slot, in slices."""
+        """Pack the fingerprints of each slot of this pass, and end the slot, in slices."""
         keys = self._seen.sorted_keys()
         # The slot at which the last pass was broken off comes first.
-        batch = sorted(self._batch, key=lambda slot: slot not in self._cursor)
-        for packed, slot in enumerate(batch, 1):
+        slots = sorted(self._being_packed, key=lambda slot: slot not in self._cursor)
+        for packed, slot in enumerate(slots, 1):
             first, last = range_of(slot, self._slots)
             first = self._cursor.get(slot, first)
             while len(found := keys.next(first, last, SLICE_ITEMS * ITEM_KEYS)):
@@ -170,8 +171,8 @@ class SlotPacker:
             self._seen.merge()
         return self._seen.decided(self._mark)
 
-    def _is_in_batch(self, host: str) -> bool:
-        return self._slot_of(host) in self._batch
+    def _is_being_packed(self, host: str) -> bool:
+        return self._slot_of(host) in self._being_packed
 
     def _put_pieces(self, pieces: list[Piece]) -> None:
         """Put the pieces of hosts or domains, without links that no other drone takes."""
@@ -189,24 +190,25 @@ class SlotPacker:
             self._put_item(self._slot_of(name), kind, name, value, count)
 
     def _put_item(self, slot: int, kind: str, name: str, value: Any, count: int) -> None:
-        self._batch[slot][COUNTED_AS[kind]] += count
+        self._being_packed[slot][COUNTED_AS[kind]] += count
         self._put(self.targets[slot], [slot, kind, name, value])
 
     def _end_slot(self, slot: int) -> None:
         target = self.targets.pop(slot)
         self._cursor.pop(slot, None)
-        self._put(target, [slot, "end", "", self._batch.pop(slot)])
+        self._put(target, [slot, "end", "", self._being_packed.pop(slot)])
         self.packed_slots += 1
         self._on_packed(slot)
 
     def save(self) -> dict[str, Any]:
         """Return what a checkpoint has of the slots that leave, as msgpack takes it."""
-        return {"targets": self.targets, "batch": self._batch, "cursor": self._cursor}
+        # "batch": the word of earlier versions for the slots of a pass
+        return {"targets": self.targets, "batch": self._being_packed, "cursor": self._cursor}
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Resume from what `save` has returned."""
         self.targets = saved["targets"]
-        self._batch = saved["batch"]
+        self._being_packed = saved["batch"]
         self._cursor = saved["cursor"]
         self._mark = self._seen.mark()
 
@@ -317,7 +319,7 @@ class SlotUnpacker:
         self.arriving[slot] = None
 
     def unpack_piece(self, item: Item, now: float) -> int | None:
-        """Unpack an item of a SLOT letter; return its slot if that is complete now, or else None."""
+        """Unpack an item of a SLOT batch; return its slot if that is complete now, or else None."""
         slot: int
         slot, kind, name, value = item
         moves = self._moves

@@ -6,7 +6,7 @@ Who belongs to a hive is decided without a server (`enter_registry` in registry.
 
 Every call may raise Away or Full, which pass, and HiveError, which does not. If the streams have
 begun anew, it raises NewEpoch until `follow` says that the caller has begun anew, too. A place in a
-stream is text that the transport makes, and by which `place_number` in letter.py compares letters.
+stream is text that the transport makes, and by which `place_number` in batch.py compares places.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, Protocol
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.registry import Command, Member, Registry
 
-# Bytes of letters on their way that the server holds. Letters stay there until a checkpoint of
-# their reader has them: 6 MiB per drone hold 60 s at full speed. Further letters wait on the
+# Bytes of batches on their way that the server holds. Batches stay there until a checkpoint of
+# their reader has them: 6 MiB per drone hold 60 s at full speed. Further batches wait on the
 # senders' disks, and nothing is lost.
 MIN_STREAM_BYTES = 64 << 20
 DRONE_STREAM_BYTES = 6 << 20
@@ -94,20 +94,20 @@ class Transport(Protocol):
         """Give a sign of life, and return the news.
 
         `generation`: of the map that the drone knows; `after`: the last command that it knows;
-        `hungry`: whether it has nothing to do, so that others do not let it wait for their letters.
+        `hungry`: whether it has nothing to do, so that others do not let it wait for their batches.
         """
 
-    async def send(self, drone: int, letters: Sequence[bytes]) -> list[str]:
-        """Put letters into a drone's stream, all or none of them, and return their places."""
+    async def send(self, drone: int, batches: Sequence[bytes]) -> list[str]:
+        """Put batches into a drone's stream, all or none of them, and return their places."""
 
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
-        """Return up to `most` letters behind a place, in order; wait up to `wait` s for the first.
+        """Return up to `most` batches behind a place, in order; wait up to `wait` s for the first.
 
-        An entry without a letter, which another program has put there, is returned as an empty one.
+        An entry without a batch, which another program has put there, is returned as an empty one.
         """
 
     async def acknowledge(self, place: str) -> None:
-        """Let the server forget all letters up to `place`, which the drone's checkpoint has."""
+        """Let the server forget all batches up to `place`, which the drone's checkpoint has."""
 
     async def command(self, name: str, *args: Any) -> int:
         """Give a command to all drones, and return its number; `args` are what msgpack takes."""

@@ -139,8 +139,10 @@ COUNTERS = (
     Figure("errors", "unexpected_errors", "Unexpected errors, as in logs/errors.log."),
     Figure("hive/sent", "hive_sent_links", "Links sent to other drones."),
     Figure("hive/received", "hive_received_links", "Links that came from other drones."),
-    Figure("hive/letters/bytes", "hive_sent_bytes", "Bytes of the letters closed."),
-    Figure("hive/letters/again", "hive_letters_again", "Letters sent again."),
+    Figure("hive/batches/bytes", "hive_sent_bytes", "Bytes of the batches for other drones."),
+    Figure(
+        "hive/batches/again", "hive_batches_again", "Batches for other drones that were sent again."
+    ),
     Figure("revisit/taken", "revisits_taken", "Fetches of known pages, with any outcome."),
     Figure(
         "revisit/forgotten",
@@ -209,11 +211,15 @@ GAUGES = (
     Figure("hive/slots/leaving", "hive_slots_leaving", "Slots being moved to other drones."),
     Figure("hive/slots/coming", "hive_slots_coming", "Slots being moved to this drone."),
     Figure(
-        "hive/letters/unacknowledged",
-        "hive_letters_waiting",
-        "Letters that have not been acknowledged yet.",
+        "hive/batches/unacknowledged",
+        "hive_batches_waiting",
+        "Batches for other drones that have not been acknowledged yet.",
     ),
-    Figure("hive/letters/memory", "hive_letters_memory_bytes", "Memory used by letters."),
+    Figure(
+        "hive/batches/memory",
+        "hive_batches_memory_bytes",
+        "Memory used by batches for other drones.",
+    ),
     Figure("revisit/records", "revisit_pages", "Pages that are fetched again."),
     Figure(
         "revisit/waiting",

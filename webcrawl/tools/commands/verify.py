@@ -151,7 +151,7 @@ def _queued(found: Counter[str]) -> str:
 
 
 def _archive_lines(found: Counter[str]) -> Iterator[str]:
-    """Yield lines on the outputs, truncated records, revisits, letters and texts."""
+    """Yield lines on the outputs, truncated records, revisits, batches and texts."""
     files = count(found["files"], "file")
     size = count(found["bytes"], "byte")
     records = count(found["records"], "WARC record")
@@ -163,9 +163,9 @@ def _archive_lines(found: Counter[str]) -> Iterator[str]:
     if found["revisits"] or found["ahead"]:
         pages = count(found["revisits"], "page")
         yield f"revisits: {pages} waiting, {found['ahead']} fetched ahead of time"
-    if found["letters"]:
-        letters = count(found["letters"], "letter")
-        yield f"hive: {letters} not acknowledged, {count(found['items'], 'item')}"
+    if found["batches"]:
+        batches = count(found["batches"], "batch")
+        yield f"hive: {batches} for other drones not acknowledged, {count(found['items'], 'item')}"
     if found["texts"]:
         yield f"text: {count(found['texts'], 'page')}{_index_words(found)}"
 

@@ -29,7 +29,7 @@ HEADINGS = {  # by the key of the column in a row
     "rate": "pages/s",
     "queued": "queued",
     "hosts": "hosts",
-    "letters": "letters waiting",
+    "batches": "batches waiting",
     "seen": "last sign of life",
     "place": "place",
 }
@@ -184,7 +184,7 @@ def _row_by_file(drone: int, figures: Mapping[str, Any], place: str) -> dict[str
         "rate": 0.0,
         "queued": figures.get("queued", 0),
         "hosts": figures.get("hosts", 0),
-        "letters": None,
+        "batches": None,
         "seen": figures.get("at", "never"),
         "place": place,
     }
@@ -204,7 +204,7 @@ def _row_by_report(drone: int, before: HiveView, now: HiveView) -> dict[str, Any
         "pages": report.figures.get("pages", 0),
         "queued": report.figures.get("queued", 0),
         "hosts": report.figures.get("hosts", 0),
-        "letters": report.unacknowledged,
+        "batches": report.unacknowledged,
         "place": _place_words(drone, report, now),
     }
     if is_alive and report.lease:  # a drone of an earlier version does not report it

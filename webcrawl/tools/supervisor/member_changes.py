@@ -341,9 +341,9 @@ def adopt_lost(target: HiveTarget, drone: int, say: Say, *, sure: bool, now: boo
     if report is None:
         _say_losses(say, hive, drone, {}, "")
     else:
-        letters = count(report.unacknowledged, "letter")
+        batches = count(report.unacknowledged, "batch")
         place = f"{report.jobdir} on {report.host}"
-        _say_losses(say, hive, drone, report.figures, place, letters)
+        _say_losses(say, hive, drone, report.figures, place, batches)
     if not sure:
         say(UNCHANGED)
         return 1
@@ -381,11 +381,11 @@ def _say_losses(
     drone: int,
     figures: Mapping[str, Any],
     place: str,
-    letters: str = "the letters",
+    batches: str = "the batches",
 ) -> None:
     """Say what is lost with a drone's state, by its last `figures`; these are empty if unknown.
 
-    `place`: of its archive. `letters`: how many are unacknowledged. Raise CannotStart if the hive
+    `place`: of its archive. `batches`: how many are unacknowledged. Raise CannotStart if the hive
     has no such drone.
     """
     if hive.map is None or drone not in {*hive.map.drones, *hive.map.leaving}:
@@ -401,7 +401,7 @@ def _say_losses(
         queued = count(int(figures.get("queued", 0)), "URL")
         say(f"  {queued} queued for {count(int(figures.get('hosts', 0)), 'host')}")
         say(f"  {count(int(figures.get('pages', 0)), 'page')} in its archive, {place}")
-        say(f"  {letters} with links for other drones")
+        say(f"  {batches} of links for other drones")
     say("pages of these hosts are fetched again when a page links to them or a seed names them;")
     say(
         "the other drones send their unacknowledged links again, and seeds are read from the beginning"

@@ -43,7 +43,7 @@ NOT_NOW = (
 # Errors of a connection that has ended: what uvloop raises if it ends between two steps, which
 # redis-py passes on; and attributes that redis-py misses where another task has closed it
 CLOSED = re.compile(r"closed|'NoneType' .* '(writelines|drain|read\w+|at_eof|_buffer)'")
-# redis-py names the command that failed, with the beginning of its letter, before these words
+# redis-py names the command that failed, with the beginning of its batch, before these words
 PIPELINED = "of pipeline caused error: "
 TUPLE = re.compile(r"""\((["'])(.*)\1,\)""")
 # Answers are bytes, and of one form, whatever the server.
@@ -284,7 +284,7 @@ def _own_error(error: Exception, words: str) -> Exception:
 
 
 async def check_server(client: AnyClient) -> int:
-    """Return the bytes that letters may take in this server, or in all nodes of the cluster.
+    """Return the bytes that batches may take in this server, or in all nodes of the cluster.
 
     Raise HiveError, in one line, if it cannot carry a hive.
     """
@@ -295,7 +295,7 @@ async def check_server(client: AnyClient) -> int:
                 f"REDIS_URL: the server is Redis {server['redis_version']}, but must be Redis 6.2 or "
                 "later, or Valkey"
             )
-    letter_bytes = 0
+    batch_bytes = 0
     for memory in await server_infos(client, "memory"):
         limit: int = memory.get("maxmemory", 0)
         policy = str(memory.get("maxmemory_policy", "noeviction"))
@@ -306,7 +306,7 @@ async def check_server(client: AnyClient) -> int:
         # What is left is for the registry and for what clients are about to get; in a server without
         # a limit, for other programs too
         if limit:
-            letter_bytes += limit * 4 // 5
+            batch_bytes += limit * 4 // 5
         else:
-            letter_bytes += int(memory.get("total_system_memory", 0)) // 2
-    return letter_bytes
+            batch_bytes += int(memory.get("total_system_memory", 0)) // 2
+    return batch_bytes

@@ -106,7 +106,7 @@ class EmbeddedServer:
         return Child(command, self._folder / LOG, folder=self._folder, at_end=signal.SIGKILL)
 
     def _arguments(self) -> list[str]:
-        # Letters may have four fifths of the limit (clients.check_server).
+        # Batches may have four fifths of the limit (clients.check_server).
         limit = str(self._memory * 5 // 4 + OVERHEAD_BYTES)
         return [
             *("--port", "0", "--unixsocket", SOCKET, "--unixsocketperm", "600"),

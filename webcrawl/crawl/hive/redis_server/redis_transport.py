@@ -25,6 +25,7 @@ import msgpack
 from redis.asyncio import RedisCluster
 from redis.exceptions import RedisClusterException
 
+from webcrawl.crawl.hive.batch import BEGINNING, place_number
 from webcrawl.crawl.hive.errors import (
     Away,
     Full,
@@ -33,7 +34,6 @@ from webcrawl.crawl.hive.errors import (
     PartAway,
     translate_unpack_errors,
 )
-from webcrawl.crawl.hive.letter import BEGINNING, place_number
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.redis_server import clients, steps
 from webcrawl.crawl.hive.redis_server.clients import (
@@ -59,7 +59,7 @@ from webcrawl.crawl.hive.registry import (
 )
 from webcrawl.crawl.hive.transport import Beat, ServerView, stream_memory
 
-FIELD = b"d"  # of an entry in a stream: the letter
+FIELD = b"d"  # of an entry in a stream: the batch
 IS_OPEN = 5  # index, in what steps.BEAT returns: whether the drone has its stream
 # A read may wait for so many seconds. A network that fails is not noticed meanwhile.
 MAX_READ_SECONDS = 5.0
@@ -113,7 +113,7 @@ class RedisTransport:
         self._known_record: HiveRecord | None = None
         self._agreed = ""  # the epoch as it stands in the server: run_id:random
         self._epoch = ""  # the random part of the one that the caller follows
-        self._server_bytes = 0  # that the server has for letters
+        self._server_bytes = 0  # that the server has for batches
         self._stream_bytes = 0  # of all streams, by the last beat
         self._sent_bytes = 0  # that this drone has added since
         self._skipped_until: dict[str, float] = {}  # by the names of silent nodes
@@ -496,7 +496,7 @@ class RedisTransport:
                 check_place(identity, self._me)
         raise OtherServer
 
-    # -- letters
+    # -- batches
 
     @property
     def filling(self) -> bool:
@@ -509,28 +509,28 @@ class RedisTransport:
         wanted = self._max_stream_bytes or stream_memory(drones)
         return min(wanted, self._server_bytes or wanted)
 
-    async def send(self, drone: int, letters: Sequence[bytes]) -> list[str]:
-        """Put letters into a drone's stream, all or none of them, and return their places.
+    async def send(self, drone: int, batches: Sequence[bytes]) -> list[str]:
+        """Put batches into a drone's stream, all or none of them, and return their places.
 
         Raise Full if the streams have no room for them, and PartAway if the node of the cluster
         with the stream does not answer.
         """
-        letter_bytes = sum(map(len, letters))
+        batch_bytes = sum(map(len, batches))
         limit = self._stream_limit
         held = self._stream_bytes + self._sent_bytes
-        if held + letter_bytes > limit:
+        if held + batch_bytes > limit:
             raise Full(f"the hive's streams have {held >> 20} MiB of at most {limit >> 20} MiB")
         begun = self._clock()
         node = clients.node_of(self._client, self._keys.stream(drone, self._epoch))
         if begun < self._skipped_until.get(node, 0):
             raise PartAway(f"the node with the stream of drone {drone} did not answer just now")
         try:
-            places = await self._do(lambda: self._add(drone, letters))
+            places = await self._do(lambda: self._add(drone, batches))
             if None in places:
                 await self._do(lambda: self._open_stream(drone))
-                places = await self._do(lambda: self._add(drone, letters))
+                places = await self._do(lambda: self._add(drone, batches))
         except Away as error:
-            # In a cluster, other nodes may still take letters.
+            # In a cluster, other nodes may still take batches.
             if isinstance(error, Full) or not isinstance(self._client, RedisCluster):
                 raise
             # Each drone with a stream on this node would cost as long a wait.
@@ -539,13 +539,13 @@ class RedisTransport:
             raise PartAway(f"the node with the stream of drone {drone}: {error}") from error
         if None in places:
             raise Away(f"the stream of drone {drone} keeps disappearing")
-        self._sent_bytes += letter_bytes
+        self._sent_bytes += batch_bytes
         return [place.decode() for place in places]
 
-    async def _add(self, drone: int, letters: Sequence[bytes]) -> list[Any]:
-        """Return the places of the letters in the drone's stream; None for each if there is none."""
+    async def _add(self, drone: int, batches: Sequence[bytes]) -> list[Any]:
+        """Return the places of the batches in the drone's stream; None for each if there is none."""
         stream = self._keys.stream(drone, self._epoch)
-        return list(await self._client.eval(steps.SEND, 1, stream, *letters))
+        return list(await self._client.eval(steps.SEND, 1, stream, *batches))
 
     async def _open_stream(self, drone: int) -> None:
         """Make a drone's stream, and then make it known. Raise OtherServer if it was lost.
@@ -566,7 +566,7 @@ class RedisTransport:
             raise OtherServer
 
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
-        """Return up to `most` letters behind a place (see `Transport.read`)."""
+        """Return up to `most` batches behind a place (see `Transport.read`)."""
         stream = self._keys.stream(self._me.drone, self._epoch)
         milliseconds = int(min(wait, MAX_READ_SECONDS) * 1000)
         block = milliseconds or None  # Redis takes 0 for a wait without end
@@ -585,7 +585,7 @@ class RedisTransport:
     async def _acknowledge(self, place: str) -> None:
         """Tell the senders, and trim the stream. Raise OtherServer if the epoch is another one.
 
-        Our checkpoint has these letters, so that after a kill either step alone is right.
+        Our checkpoint has these batches, so that after a kill either step alone is right.
         """
         keys = self._keys
         epoch = self._epoch

@@ -38,7 +38,7 @@ class Keys:
         )
 
     def stream(self, drone: int, epoch: str) -> str:
-        """Return the key of the letters for a drone."""
+        """Return the key of the batches for a drone."""
         return f"webcrawl:{{{self._name}:{drone}}}:{epoch}"
 
     def acks(self, epoch: str) -> str:
@@ -120,7 +120,7 @@ return {epoch, streams}
 """
 
 # Making a stream, once in an epoch: KNOW, MAKE by what that says, KNOW by what MAKE says. Whoever
-# removed one has removed letters: then a new epoch is due.
+# removed one has removed batches: then a new epoch is due.
 KNOW = """-- Whether a stream is known in this epoch (2) or not yet (1); 0: another epoch is due.
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[3] == '1' then redis.call('SADD', KEYS[2], ARGV[2]) end
@@ -137,10 +137,10 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1
 """
 
-SEND = """-- Adds letters to a stream, all or none: a letter must not overtake another.
+SEND = """-- Adds batches to a stream, all or none: a batch must not overtake another.
 local places = {}
-for i, letter in ipairs(ARGV) do
-  places[i] = redis.call('XADD', KEYS[1], 'NOMKSTREAM', '*', 'd', letter)
+for i, batch in ipairs(ARGV) do
+  places[i] = redis.call('XADD', KEYS[1], 'NOMKSTREAM', '*', 'd', batch)
 end
 return places
 """

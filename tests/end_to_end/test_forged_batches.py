@@ -1,4 +1,4 @@
-"""Letters that somebody who can write to the server has forged: refused item by item, and nothing
+"""Batches that somebody who can write to the server has forged: refused item by item, and nothing
 of them is kept.
 """
 
@@ -13,8 +13,8 @@ from tests.support.hives import Hive
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from webcrawl.base.model import Link
-from webcrawl.crawl.hive import letter as wire
-from webcrawl.crawl.hive.letter import Kind, Letter
+from webcrawl.crawl.hive import batch as wire
+from webcrawl.crawl.hive.batch import Batch, Kind
 
 SIZE = (2000, 3000)
 
@@ -71,17 +71,17 @@ def forged(web, proxy):
 
 
 def put(redis, web, proxy):
-    """Puts forged items into every stream, in copies of the head of a real letter, with one good
+    """Puts forged items into every stream, in copies of the head of a real batch, with one good
     link among them.
     """
     items = forged(web, proxy)
     good = Link(f"{web.world.origin(0)}/forged/good", "L").pack()
     with redis.client() as client:
         streams = [key for key in client.scan_iter("webcrawl:*") if client.type(key) == b"stream"]
-        heads = {key: letter for key in streams if (letter := _letter(client, key)) is not None}
+        heads = {key: batch for key in streams if (batch := _batch(client, key)) is not None}
         assert heads
         for key, (field, data) in heads.items():
-            identifier, message = wire.read_letter(data)
+            identifier, message = wire.read_batch(data)
             for kind, some in (
                 (Kind.LINKS, items),
                 (Kind.VOTES, [["a.test", 7], 5]),
@@ -93,15 +93,15 @@ def put(redis, web, proxy):
                     key,
                     {
                         field: _sealed(
-                            Letter(kind, message.sender, message.generation, 0, made), identifier
+                            Batch(kind, message.sender, message.generation, 0, made), identifier
                         )
                     },
                 )
     return len(items) + 3, len(heads)
 
 
-def _letter(client, key):
-    """The field and the bytes of a letter in a stream."""
+def _batch(client, key):
+    """The field and the bytes of a batch in a stream."""
     for _, fields in client.xrange(key, count=10):
         for field, data in fields.items():
             if data.startswith(wire.MAGIC):
@@ -110,8 +110,8 @@ def _letter(client, key):
 
 
 def _sealed(message, identifier):
-    """The letter's bytes, of the hive that has this identifier."""
-    data = wire.pack_letter(message, b"another hive")
+    """The batch's bytes, of the hive that has this identifier."""
+    data = wire.pack_batch(message, b"another hive")
     head = data[: wire.HEAD.size - len(identifier)] + identifier
     frame = data[wire.HEAD_BYTES :]
     return head + wire.CRC.pack(wire.crc32_of_many(frame, wire.crc32_of_many(head))) + frame
@@ -127,18 +127,18 @@ def test_nothing_of_them_is_kept(hive, web, redis, asked, tmp_path):
         crawl.environment["TRAP"] = str(imported)
     hive.start_all()
     wait_until(lambda: web.log.count > 40)
-    wait_until(lambda: _has_letters(redis))
+    wait_until(lambda: _has_batches(redis))
     put(redis, web, proxy)
 
     assert hive.wait() == [0, 0]
 
     lines = [line for drone in range(2) for line in hive.said(drone).splitlines()]
     assert not [line for line in lines if "Traceback" in line]
-    told = [line for line in lines if "an item of a letter was refused" in line]
+    told = [line for line in lines if "an item from the hive's server was refused" in line]
     refused = [crawl.stats["hive/refused"] for crawl in hive.crawls]
     assert len(told) == sum(map(bool, refused))
     assert max(refused) >= len(forged(web, proxy)) + 3
-    assert any(re.search(rf"\b{max(refused)} items of letters", line) for line in lines)
+    assert any(re.search(rf"\b{max(refused)} items from the hive's server", line) for line in lines)
     asked_for = {hit.url.partition("/forged/")[2] for hit in web.log.hits if "/forged/" in hit.url}
     assert asked_for == {"good"}
     assert through == []
@@ -152,10 +152,10 @@ def test_nothing_of_them_is_kept(hive, web, redis, asked, tmp_path):
     assert not imported.exists()
 
 
-def _has_letters(redis):
+def _has_batches(redis):
     with redis.client() as client:
         streams = [key for key in client.scan_iter("webcrawl:*") if client.type(key) == b"stream"]
-        return len(streams) == 2 and all(_letter(client, key) for key in streams)
+        return len(streams) == 2 and all(_batch(client, key) for key in streams)
 
 
 def test_requests_that_go_round_the_guard_stay(redis, simweb, asked, tmp_path):

@@ -1,4 +1,4 @@
-"""Items of letters are checked one by one."""
+"""Items of batches are checked one by one."""
 
 from collections import Counter
 from dataclasses import replace
@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.model import Link, unpack
-from webcrawl.crawl.hive.letter import LINK_KINDS, MAX_ITEMS_BYTES, Kind
-from webcrawl.crawl.hive.letter_check import LetterCheck
+from webcrawl.crawl.hive.batch import LINK_KINDS, MAX_ITEMS_BYTES, Kind
+from webcrawl.crawl.hive.batch_check import BatchCheck
 from webcrawl.frontier.handover_records import pack_host
 from webcrawl.frontier.health import WALLED
 from webcrawl.frontier.host_queues import SitemapQuota
@@ -167,7 +167,7 @@ def check(link):
 @pytest.mark.parametrize("kind", Kind)
 def test_what_drones_send(kind):
     """All that a drone writes is taken in as it is."""
-    sound = LetterCheck(check)
+    sound = BatchCheck(check)
     assert sound.sound_items(kind, [*SOUND[kind]], SLOTS) == SOUND[kind]
     assert sound.refused == 0
 
@@ -189,7 +189,7 @@ def test_a_host_of_which_everything_is_known():
     )
     assert len(host.failed) == len(FAILED) == len(FailedRow._fields)
     (record,) = msgpack.unpackb(msgpack.packb([pack_host(host, 5.0)]))
-    sound, piece = LetterCheck(check), [0, "host", "a.test", record]
+    sound, piece = BatchCheck(check), [0, "host", "a.test", record]
 
     assert sound.sound_items(Kind.SLOT, [piece], SLOTS) == [piece]
     assert (
@@ -210,8 +210,8 @@ def test_urls_that_have_met_a_wall():
         [0, "host", "a.test", walled],
     ]
 
-    assert LetterCheck().sound_items(Kind.SLOT, pieces, SLOTS) == pieces
-    assert LetterCheck().sound_items(Kind.QUEUED, [met], SLOTS) == [met]
+    assert BatchCheck().sound_items(Kind.SLOT, pieces, SLOTS) == pieces
+    assert BatchCheck().sound_items(Kind.QUEUED, [met], SLOTS) == [met]
 
 
 def test_whatever_host_a_crawl_takes():
@@ -224,7 +224,7 @@ def test_whatever_host_a_crawl_takes():
     ]
 
     assert b"http://a{b.test/    0   " in links
-    assert LetterCheck().sound_items(Kind.LINKS, links, SLOTS) == links
+    assert BatchCheck().sound_items(Kind.LINKS, links, SLOTS) == links
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -234,14 +234,14 @@ def test_a_bad_item_loses_no_other(kind):
     """
     good = SOUND[kind][0]
     for item in UNSOUND[kind]:
-        sound = LetterCheck(check)
+        sound = BatchCheck(check)
         assert sound.sound_items(kind, [good, item, good], SLOTS) == [good, good], item
         assert sound.refused == 1
 
 
 def test_a_bad_link_in_a_piece_of_a_slot():
     """A piece of a slot loses only the URLs that are none."""
-    sound = LetterCheck(check)
+    sound = BatchCheck(check)
     pieces = [
         [1, "urls", "a.test", [LINK, FORGED, b"x"]],
         [1, "later", "a.test", [[True, 1.0, FORGED], [True, 1.0, LINK]]],
@@ -256,11 +256,11 @@ def test_a_bad_link_in_a_piece_of_a_slot():
 
 def test_it_is_told_once(caplog):
     """The first one has a line, which says why; all are counted."""
-    sound = LetterCheck(check)
+    sound = BatchCheck(check)
     sound.sound_items(Kind.LINKS, [FORGED, b"x", FORGED], SLOTS)
 
     (line,) = caplog.messages
-    assert line.startswith("an item of a letter was refused: no good request: bad (")
+    assert line.startswith("an item from the hive's server was refused: no good request: bad (")
     assert line.endswith("); further ones are counted, but not logged")
     assert sound.refused == 3
 
@@ -268,9 +268,7 @@ def test_it_is_told_once(caplog):
 @given(st.sampled_from(Kind), st.lists(values, max_size=3))
 def test_any_items(kind, items):
     """Whatever the items are, those that are taken in can be packed, and nothing is raised."""
-    msgpack.packb(
-        LetterCheck(check).sound_items(kind, items, SLOTS), unicode_errors="surrogatepass"
-    )
+    msgpack.packb(BatchCheck(check).sound_items(kind, items, SLOTS), unicode_errors="surrogatepass")
 
 
 @given(
@@ -285,14 +283,14 @@ def test_a_link_with_other_bytes_must_unpack(kind, more):
         LINK[:9] + more + LINK[9:],
         LINK[:40] + more + LINK[40:],
     ):
-        for one in LetterCheck(check).sound_items(kind, [record], SLOTS):
+        for one in BatchCheck(check).sound_items(kind, [record], SLOTS):
             unpack(one)
 
 
 def test_what_may_leave():
     """A request that other drones refuse stays here, and is told; a robots.txt goes without it."""
     told = []
-    sound = LetterCheck(check, lambda kind, line: told.append((kind, line)))
+    sound = BatchCheck(check, lambda kind, line: told.append((kind, line)))
     bad_robots = Link(
         "http://a.test/robots.txt", "P", history="http://b.test", request="bad"
     ).pack()
@@ -310,10 +308,10 @@ def test_what_may_leave():
     )
 
 
-def test_requests_that_fit_no_letter():
-    """A request of more than a letter may have is lost before it is put into one, in words."""
+def test_requests_that_fit_no_batch():
+    """A request of more than a batch may have is lost before it is put into one, in words."""
     told = []
-    sound = LetterCheck(lose=lambda kind, line: told.append(line))
+    sound = BatchCheck(lose=lambda kind, line: told.append(line))
 
     assert (
         sound.link_for_other_drone(Link("http://a.test/1", request="A" * MAX_ITEMS_BYTES).pack())
@@ -322,6 +320,6 @@ def test_requests_that_fit_no_letter():
     assert told == [
         (
             "http://a.test/1 cannot be sent to the drone that has its host: it is too long for a "
-            "letter (limit 16 MiB)"
+            "batch (limit 16 MiB)"
         )
     ]

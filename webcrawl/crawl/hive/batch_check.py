@@ -1,6 +1,6 @@
-"""Checks letters: each item that arrives, and the letters in a drone's state that are still to go.
+"""Checks batches: each item that arrives, and the batches in a drone's state that are still to go.
 
-A checksum is no signature: a letter may hold anything that was put into the server. An item that
+A checksum is no signature: a batch may hold anything that was put into the server. An item that
 got into a queue would stop the drone when its turn comes, and again at each start. So an item that
 is not of the closed form is left out. Links stay packed, and are compared with a pattern; all other
 items have types, with which msgspec compares them. The items themselves stay as they came.
@@ -23,17 +23,17 @@ from webcrawl.base.model import Link, Packed, is_prerequisite, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise.probe import FORM
 from webcrawl.crawl.hive import outbox
-from webcrawl.crawl.hive.errors import ForeignMessage
-from webcrawl.crawl.hive.letter import (
+from webcrawl.crawl.hive.batch import (
     EXACT_KINDS,
     INBOX,
     LINK_KINDS,
     MAX_ITEMS_BYTES,
+    Batch,
     Kind,
-    Letter,
     place_number,
-    read_letter,
+    read_batch,
 )
+from webcrawl.crawl.hive.errors import ForeignMessage
 from webcrawl.crawl.hive.outbox import ROWS_BEGIN, ROWS_END, RowName, parse_row_name
 from webcrawl.frontier.host_origins import MAX_ORIGINS
 from webcrawl.store.errors import DamagedFile
@@ -54,13 +54,13 @@ RECORD = re.compile(PLAIN.pattern[:-2] + WORD + b" " + WORD + b" " + WORD)
 PAGE = re.compile(AUTHORITY.decode("latin-1") + "/[^\0- \x7f]*")
 MAX_NUMBER = 10**12  # of any number in a record
 MIN_FAILURE_FIELDS = 5  # so many has the record of a host's failures from the first version
-# Beside a link there is what a letter, or a piece of a slot, has with it.
+# Beside a link there is what a batch, or a piece of a slot, has with it.
 MAX_LINK_BYTES = MAX_ITEMS_BYTES - (1 << 16)
 KEY_BYTES = 8  # of one fingerprint
 
-# Of INBOX: epoch, place; sender, channel and number of the last exact letters
+# Of INBOX: epoch, place; sender, channel and number of the last exact batches
 SavedInbox = tuple[str, str, list[tuple[int, int, Annotated[int, Meta(gt=0)]]]]
-SELECT_LETTERS = "SELECT name, value FROM meta WHERE name > ? AND name < ? ORDER BY name"
+SELECT_BATCHES = "SELECT name, value FROM meta WHERE name > ? AND name < ? ORDER BY name"
 
 Number = Annotated[float, Meta(ge=0, le=MAX_NUMBER)]
 Whole = Annotated[int, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
@@ -80,7 +80,7 @@ Pages = tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]  # linked 
 Listed = tuple[Count, bool, Annotated[float, Meta(ge=0, lt=1)], Pages, Pages]
 
 
-class RobotsLetter(Struct, array_like=True, forbid_unknown_fields=True):
+class RobotsItem(Struct, array_like=True, forbid_unknown_fields=True):
     """The answer to a robots.txt."""
 
     record: bytes
@@ -141,8 +141,8 @@ def _typed(item: Any, kind: Any) -> Any:
     return msgspec.convert(item, kind, builtin_types=(bytes,))
 
 
-class LetterCheck:
-    """Drops items of letters that are not of the closed form."""
+class BatchCheck:
+    """Drops items of batches that are not of the closed form."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class LetterCheck:
 
     def _sound_records(self, records: list[Any]) -> list[Any]:
         """Return the packed links that are sound."""
-        # Nearly all letters have only plain links, and a single look at each suffices.
+        # Nearly all batches have only plain links, and a single look at each suffices.
         try:
             if all(map(PLAIN.fullmatch, records)) and b"".join(records).isascii():
                 return records
@@ -202,7 +202,8 @@ class LetterCheck:
             self._has_warned = True
             shown = f"{item!r:.120}"
             self._warn(
-                "an item of a letter was refused: %s (%s); further ones are counted, but not logged",
+                "an item from the hive's server was refused: %s (%s); further ones are counted, "
+                "but not logged",
                 error,
                 shown,
             )
@@ -231,7 +232,7 @@ class LetterCheck:
             raise UnsoundError("not a link between two pages")
 
     def _check_robots(self, item: Any) -> None:
-        robots = _typed(item, RobotsLetter)
+        robots = _typed(item, RobotsItem)
         self._check_record(robots.record)
         if not is_prerequisite(robots.record):
             raise UnsoundError("not an answer to a request for robots.txt")
@@ -297,13 +298,13 @@ class LetterCheck:
             self._check_link(link)
             if len(record) > MAX_LINK_BYTES:
                 raise UnsoundError(
-                    f"it is too long for a letter (limit {MAX_ITEMS_BYTES >> 20} MiB)"
+                    f"it is too long for a batch (limit {MAX_ITEMS_BYTES >> 20} MiB)"
                 )
         except ValueError as error:
             if is_prerequisite(record):
                 return replace(link, request="").pack()
             self._lose(
-                f"letter {error}",
+                f"batch {error}",
                 f"{link.url} cannot be sent to the drone that has its host: {error}",
             )
             return None
@@ -323,75 +324,75 @@ def _is_origin_of(host: str, text: str) -> bool:
     return PAGE.fullmatch(url) is not None and host_of(url) == host
 
 
-def check_letters(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Read every letter in a crawl's state once; yield what is damaged.
+def check_batches(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Read every batch in a crawl's state once; yield what is damaged.
 
-    Count letters and their items in `found`. A crawl that is in no hive has none.
+    Count batches and their items in `found`. A crawl that is in no hive has none.
     """
     yield from _check_inbox(snapshot)
-    sequence = _LetterSequence(_channels(snapshot))
-    for name, value in snapshot.rows(SELECT_LETTERS, (ROWS_BEGIN, ROWS_END)):
-        found["letters"] += 1
+    sequence = _BatchSequence(_channels(snapshot))
+    for name, value in snapshot.rows(SELECT_BATCHES, (ROWS_BEGIN, ROWS_END)):
+        found["batches"] += 1
         try:
             row = parse_row_name(name)
             gap = sequence.gap(row)
-            hive, letter = read_letter(value)
-            flaw = gap or sequence.flaw(row, hive, letter) or _links_flaw(letter)
-            found["items"] += len(letter.items)
+            hive, batch = read_batch(value)
+            flaw = gap or sequence.flaw(row, hive, batch) or _links_flaw(batch)
+            found["items"] += len(batch.items)
         except (ForeignMessage, ValueError, TypeError, AttributeError) as error:
             flaw = str(error)
         if flaw:
             yield snapshot.damaged(f"table meta, {name}: {flaw}", value=value)
     for drone, last in sequence.incomplete():
         yield snapshot.damaged(
-            f"table meta, {outbox.OUTBOX}: the last exact letter for drone {drone} should be {last}, but is not"
+            f"table meta, {outbox.OUTBOX}: the last exact batch for drone {drone} should be {last}, but is not"
         )
 
 
-def _links_flaw(letter: Letter) -> str:
-    """Return what is wrong with the first damaged link of a letter, or nothing."""
-    if letter.kind not in LINK_KINDS:
+def _links_flaw(batch: Batch) -> str:
+    """Return what is wrong with the first damaged link of a batch, or nothing."""
+    if batch.kind not in LINK_KINDS:
         return ""
-    return next(filter(None, map(link_flaw, letter.items)), "")
+    return next(filter(None, map(link_flaw, batch.items)), "")
 
 
 @dataclass(slots=True)
-class _LetterSequence:
-    """Checks that letters follow each other in their lanes, and are all of one hive and drone."""
+class _BatchSequence:
+    """Checks that batches follow each other in their queues, and are all of one hive and drone."""
 
     channels: dict[int, tuple[int, int]]  # by drone: the channel, and its last number
-    last_numbers: dict[tuple[int, bool], int] = field(default_factory=dict)  # by lane
-    author: tuple[bytes, int] | None = None  # the hive and the sender of the first letter
+    last_numbers: dict[tuple[int, bool], int] = field(default_factory=dict)  # by queue
+    author: tuple[bytes, int] | None = None  # the hive and the sender of the first batch
 
     def gap(self, row: RowName) -> str:
-        """Return what is wrong if the number does not follow the previous one of its lane."""
-        lane = row.drone, row.exact
-        before = self.last_numbers.get(lane, row.number - 1)
-        self.last_numbers[lane] = row.number
-        return "" if row.number == before + 1 else f"follows letter {before}"
+        """Return what is wrong if the number does not follow the previous one of its queue."""
+        queue = row.drone, row.exact
+        before = self.last_numbers.get(queue, row.number - 1)
+        self.last_numbers[queue] = row.number
+        return "" if row.number == before + 1 else f"follows batch {before}"
 
-    def flaw(self, row: RowName, hive: bytes, letter: Letter) -> str:
-        """Return the reason why this letter does not belong here, or nothing if it does."""
+    def flaw(self, row: RowName, hive: bytes, batch: Batch) -> str:
+        """Return the reason why this batch does not belong here, or nothing if it does."""
         if self.author is None:
-            self.author = hive, letter.sender
-        if self.author != (hive, letter.sender):
-            return "it is a letter of another drone"
-        if row.exact != (letter.kind in EXACT_KINDS):
-            return f"a letter of kind {letter.kind.name} is in the wrong lane"
+            self.author = hive, batch.sender
+        if self.author != (hive, batch.sender):
+            return "it is a batch of another drone"
+        if row.exact != (batch.kind in EXACT_KINDS):
+            return f"a batch of kind {batch.kind.name} is in the wrong queue"
         channel, _ = self.channels.get(row.drone, (0, 0))
-        if row.exact and (letter.number, letter.channel) != (row.number, channel):
-            return f"has number {letter.number} of channel {letter.channel}, but belongs to channel {channel}"
+        if row.exact and (batch.number, batch.channel) != (row.number, channel):
+            return f"has number {batch.number} of channel {batch.channel}, but belongs to channel {channel}"
         return ""
 
     def incomplete(self) -> Iterator[tuple[int, int]]:
-        """Yield the drones whose last exact letter is missing, each with the letter's number."""
+        """Yield the drones whose last exact batch is missing, each with the batch's number."""
         for drone, (_, last) in self.channels.items():
             if self.last_numbers.get((drone, True), last) != last:
                 yield drone, last
 
 
 def _channels(snapshot: Snapshot) -> dict[int, tuple[int, int]]:
-    """Return the channel and the last number of the exact letters to each drone.
+    """Return the channel and the last number of the exact batches to each drone.
 
     Raise DamagedFile if the state does not say so.
     """

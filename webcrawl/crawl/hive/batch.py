@@ -1,15 +1,14 @@
-"""The messages between drones: their bytes, and how each exact one is handled once.
+"""Batches of items for other drones: their bytes, and how each exact one is handled once.
 
-A message is a head, and its items as the zstd frame of a msgpack array. The head has magic,
-version, kind, sender, generation, channel, number, how many items there are, 16 bytes that stand
-for the hive, and the crc32 of all that and of the frame (docs/hive-protocol.md). Whatever the bytes
-are, reading them gives a message of plain values, or ForeignMessage; nothing of them is ever
-executed.
-What the items are is checked one by one, in letter_check.py.
+A batch is a head, and its items as the zstd frame of a msgpack array. The head has magic, version,
+kind, sender, generation, channel, number, how many items there are, 16 bytes that stand for the
+hive, and the crc32 of all that and of the frame (docs/hive-protocol.md). Whatever the bytes are,
+reading them gives a batch of plain values, or ForeignMessage; nothing of them is ever executed.
+What the items are is checked one by one, in batch_check.py.
 
-However often an exact message comes, it has effects once: the epoch, the place in the stream, and
-for each sender the number of the last exact message are part of the checkpoint that has the effects
-of all these messages.
+However often an exact batch comes, it has effects once: the epoch, the place in the stream, and for
+each sender the number of the last exact batch are part of the checkpoint that has the effects of
+all these batches.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ UNICODE_ERRORS = "surrogatepass"
 
 
 class Kind(IntEnum):
-    """The kinds of items in a message; the numbers are on the wire and in spools."""
+    """The kinds of items, one for all of a batch; the numbers are on the wire and in outboxes."""
 
     LINKS = 1  # packed links (model.Link.pack): through the owner's seen store
     VOTES = 2  # [registered domain of a page, URL that it links to]
@@ -62,71 +61,71 @@ LINK_KINDS = frozenset((Kind.LINKS, Kind.QUEUED))
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """A batch of items for one drone."""
+class Batch:
+    """Items of one kind that a drone sends to another, up to outbox.MAX_ITEMS of them."""
 
     kind: Kind
     sender: int
     generation: int  # of the sender's slot map
-    number: int  # of an exact letter, ascending from 1 for each sender and receiver; else 0
+    number: int  # of an exact batch, ascending from 1 for each sender and receiver; else 0
     items: list[Any]
-    # Of an exact letter, a random number; else 0. Numbers begin at 1 in another channel when a
+    # Of an exact batch, a random number; else 0. Numbers begin at 1 in another channel when a
     # drone was lost and another one has its number.
     channel: int = 0
 
 
-class LetterTooLong(HiveError):  # noqa: N818 - reads as what it is
-    """The items are more than a letter may hold."""
+class BatchTooLarge(HiveError):  # noqa: N818 - reads as what it is
+    """The items are more than a batch may hold."""
 
 
 @lru_cache(maxsize=16)
 def hive_id(hive: bytes) -> bytes:
-    """Return the digest of the hive's key that letters carry in place of the secret key."""
+    """Return the digest of the hive's key that batches carry in place of the secret key."""
     return hashlib.blake2b(hive, digest_size=16, person=b"webcrawl hive").digest()
 
 
-def pack_letter(letter: Letter, hive: bytes, max_items_bytes: int = MAX_ITEMS_BYTES) -> bytes:
-    """Return the letter as it goes over the wire, for the hive with this key.
+def pack_batch(batch: Batch, hive: bytes, max_items_bytes: int = MAX_ITEMS_BYTES) -> bytes:
+    """Return the batch as it goes over the wire, for the hive with this key.
 
-    Raise LetterTooLong if its items take more than `max_items_bytes` uncompressed.
+    Raise BatchTooLarge if its items take more than `max_items_bytes` uncompressed.
     """
-    items = msgpack.packb(letter.items, unicode_errors=UNICODE_ERRORS)
+    items = msgpack.packb(batch.items, unicode_errors=UNICODE_ERRORS)
     if len(items) > max_items_bytes:
-        raise LetterTooLong(
-            f"{len(letter.items)} items for another drone take {len(items)} bytes, but a letter "
+        raise BatchTooLarge(
+            f"{len(batch.items)} items for another drone take {len(items)} bytes, but a batch "
             f"holds at most {max_items_bytes}"
         )
     head = HEAD.pack(
         MAGIC,
         VERSION,
-        letter.kind,
-        letter.sender,
-        letter.generation,
-        letter.channel,
-        letter.number,
-        len(letter.items),
+        batch.kind,
+        batch.sender,
+        batch.generation,
+        batch.channel,
+        batch.number,
+        len(batch.items),
         hive_id(hive),
     )
     frame = zstd_frame.pack(items)
     return b"".join((head, CRC.pack(_checksum(head, frame)), frame))
 
 
-def unpack_letter(data: bytes, hive: bytes) -> Letter:
-    """Return the letter that `pack_letter` made these bytes of, for the same hive.
+def unpack_batch(data: bytes, hive: bytes) -> Batch:
+    """Return the batch that `pack_batch` made these bytes of, for the same hive.
 
     Raise ForeignMessage for all other bytes.
     """
-    _, letter = read_letter(data, hive_id(hive))
-    return letter
+    _, batch = read_batch(data, hive_id(hive))
+    return batch
 
 
-def read_letter(data: bytes, expected_hive: bytes | None = None) -> tuple[bytes, Letter]:
-    """Return the digest of the letter's hive (see `hive_id`), and the letter.
+def read_batch(data: bytes, expected_hive: bytes | None = None) -> tuple[bytes, Batch]:
+    """Return the digest of the batch's hive (see `hive_id`), and the batch.
 
-    Raise ForeignMessage if the bytes are no letter, or one of another hive than the expected one.
+    Raise ForeignMessage if the bytes are no batch, or one of another hive than the expected one.
     """
     if not data.startswith(MAGIC):
-        raise ForeignMessage("it does not begin like a letter of a hive")
+        raise ForeignMessage("it does not begin like a batch of a hive")
     if len(data) < HEAD_BYTES:
         raise ForeignMessage("it is damaged: it ends within its head")
     _, version, kind_number, sender, generation, channel, number, count, hive = HEAD.unpack_from(
@@ -155,7 +154,7 @@ def read_letter(data: bytes, expected_hive: bytes | None = None) -> tuple[bytes,
             f"it claims to be number {number} from drone {sender}, which is impossible"
         )
     items = _unpack_items(frame, count)
-    return hive, Letter(kind, sender, generation, number, items, channel)
+    return hive, Batch(kind, sender, generation, number, items, channel)
 
 
 def _checksum(head: bytes, frame: bytes) -> int:
@@ -180,10 +179,10 @@ def _refuse_extension(code: int, _data: bytes) -> Any:
     raise ValueError(f"it has an extension of type {code}")
 
 
-# -- letters of other drones
+# -- batches of other drones
 
 INBOX = "hive/inbox"  # in the database
-BEGINNING = "0-0"  # the place in a stream before its first letter
+BEGINNING = "0-0"  # the place in a stream before its first batch
 
 
 def place_number(place: str) -> int:
@@ -193,9 +192,9 @@ def place_number(place: str) -> int:
 
 
 def read_inbox(saved: bytes | None) -> tuple[str, str, dict[int, tuple[int, int]]]:
-    """Return what a checkpoint has as INBOX: the epoch, the place, and the last exact letters.
+    """Return what a checkpoint has as INBOX: the epoch, the place, and the last exact batches.
 
-    For each sender these are the channel and the number of its last exact letter.
+    For each sender these are the channel and the number of its last exact batch.
     """
     if saved is None:
         return "", BEGINNING, {}
@@ -204,39 +203,39 @@ def read_inbox(saved: bytes | None) -> tuple[str, str, dict[int, tuple[int, int]
 
 
 class Inbox(Part):
-    """Reads the stream of this drone, and has each exact letter of other drones handled once.
+    """Reads the stream of this drone, and has each exact batch of other drones handled once.
 
     It is a part of the checkpoint, and its follower (`committed`).
     """
 
-    def __init__(self, db: CrawlDB, hive: bytes, handle: Callable[[Letter], None]) -> None:
-        """Resume from the checkpoint. `hive` is the hive's key; `handle` books a new letter."""
+    def __init__(self, db: CrawlDB, hive: bytes, handle: Callable[[Batch], None]) -> None:
+        """Resume from the checkpoint. `hive` is the hive's key; `handle` books a new batch."""
         self._db = db
         self._hive = hive
         self._handle = handle
         self.epoch, self.place, self._last_exact = read_inbox(db.get(INBOX))
-        self.unsaved_senders: set[int] = set()  # of letters that no checkpoint has
-        self.committed_place = self.place  # up to which the last checkpoint has all letters
+        self.unsaved_senders: set[int] = set()  # of batches that no checkpoint has
+        self.committed_place = self.place  # up to which the last checkpoint has all batches
         self._written_position = self.epoch, self.place
         self._saved_position = self._written_position  # by the checkpoint that is being taken
         db.join(self)
 
     def receive(self, place: str, data: bytes) -> bool:
-        """Handle a letter and advance to its place; return whether it was new.
+        """Handle a batch and advance to its place; return whether it was new.
 
-        Raise ForeignMessage if it is not of this hive, and HiveError if an exact letter before it
+        Raise ForeignMessage if it is not of this hive, and HiveError if an exact batch before it
         is missing. What `handle` raises leaves the place as it was.
         """
         if place_number(place) <= place_number(self.place):
             return False
-        letter = unpack_letter(data, self._hive)
-        is_exact = letter.kind in EXACT_KINDS
-        is_new = not is_exact or self._is_next(letter)
+        batch = unpack_batch(data, self._hive)
+        is_exact = batch.kind in EXACT_KINDS
+        is_new = not is_exact or self._is_next(batch)
         if is_new:
-            self._handle(letter)
-            self.unsaved_senders.add(letter.sender)
+            self._handle(batch)
+            self.unsaved_senders.add(batch.sender)
             if is_exact:
-                self._last_exact[letter.sender] = letter.channel, letter.number
+                self._last_exact[batch.sender] = batch.channel, batch.number
         self.place = place
         return is_new
 
@@ -244,19 +243,19 @@ class Inbox(Part):
         """Advance to the place of a message that is not of this hive."""
         self.place = place
 
-    def _is_next(self, letter: Letter) -> bool:
-        """Return whether an exact letter is the next of its sender, and not one handled before.
+    def _is_next(self, batch: Batch) -> bool:
+        """Return whether an exact batch is the next of its sender, and not one handled before.
 
         Raise HiveError if one before it has not arrived.
         """
-        channel, number = self._last_exact.get(letter.sender, (0, 0))
-        expected = number + 1 if channel == letter.channel else 1
-        if letter.number > expected:
+        channel, number = self._last_exact.get(batch.sender, (0, 0))
+        expected = number + 1 if channel == batch.channel else 1
+        if batch.number > expected:
             raise HiveError(
-                f"drone {letter.sender} sent letter {letter.number}, but letter {expected} has "
-                "not arrived: letters were lost"
+                f"drone {batch.sender} sent batch {batch.number}, but batch {expected} has "
+                "not arrived: batches were lost"
             )
-        return letter.number == expected
+        return batch.number == expected
 
     def new_epoch(self, epoch: str) -> None:
         """Read from the beginning of this epoch's stream, unless it is the present epoch."""
@@ -268,7 +267,7 @@ class Inbox(Part):
     # -- the checkpoint
 
     def save(self) -> None:
-        """Write the place up to which all letters are handled, and the last exact letters.
+        """Write the place up to which all batches are handled, and the last exact batches.
 
         Nothing is written while the place stays, for nothing else changes without it.
         """
@@ -282,7 +281,7 @@ class Inbox(Part):
             self._written_position = self._saved_position
 
     def committed(self) -> None:
-        """Let all letters be acknowledged that the checkpoint has; call it after COMMIT."""
+        """Let all batches be acknowledged that the checkpoint has; call it after COMMIT."""
         epoch, place = self._saved_position
         if epoch == self.epoch:
             self.committed_place = place

@@ -1,4 +1,4 @@
-"""The two loops of a drone that carry letters: one sends, and the other receives.
+"""The two loops of a drone that transfer batches: one sends, and the other receives.
 
 Both use the crawl of the drone, and know whether the server answers.
 """
@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
+from webcrawl.crawl.hive.batch import BEGINNING
 from webcrawl.crawl.hive.errors import (
     Away,
     ForeignMessage,
@@ -19,7 +20,6 @@ from webcrawl.crawl.hive.errors import (
     NewEpoch,
     PartAway,
 )
-from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.member import DroneParts
 from webcrawl.crawl.hive.transport import Transport
 
@@ -31,11 +31,11 @@ logger = logging.getLogger(__name__)
 REMINDER_SECONDS = 600.0  # between two lines about a server that stays away
 
 SEND_SECONDS = 0.05  # between two turns of the loop that sends
-READ_WAIT_SECONDS = 1.0  # for which the server keeps a read that finds no letter
-LETTERS_AT_ONCE = 64  # in one call to the server
-RECEIVE_SLICE = 8  # letters received before other tasks have their turn: some 2,000 links
+READ_WAIT_SECONDS = 1.0  # for which the server keeps a read that finds no batch
+BATCHES_AT_ONCE = 64  # in one call to the server
+RECEIVE_SLICE = 8  # batches received before other tasks have their turn: some 2,000 links
 FULL_SERVER_SECONDS = 1.0  # until a full server is tried again
-# Until a letter is read again that needs a later slot map, or from a server that was away
+# Until a batch is read again that needs a later slot map, or from a server that was away
 READ_AGAIN_SECONDS = 0.2
 
 
@@ -124,15 +124,15 @@ class ServerContact:
             self._logged_at = 0.0
 
     async def acknowledge(self) -> None:
-        """Tell the senders up to which place our last checkpoint has their letters."""
+        """Tell the senders up to which place our last checkpoint has their batches."""
         place = self._parts.inbox.committed_place
         if place not in (self._acknowledged, BEGINNING):
             await self._server.acknowledge(place)
             self._acknowledged = place
 
 
-class LetterCarrier:
-    """Sends and receives the letters of one drone."""
+class BatchTransfer:
+    """Sends and receives the batches of one drone."""
 
     def __init__(
         self,
@@ -148,12 +148,12 @@ class LetterCarrier:
         self._contact = contact
         self._crawl = crawl
         self._learn_map = learn_map
-        self.received_letters = 0  # since the start
-        self.unsaved_bytes = 0  # of letters received since the last checkpoint
-        self._is_refused = False  # the server was full when letters were last to be sent
+        self.received_batches = 0  # since the start
+        self.unsaved_bytes = 0  # of batches received since the last checkpoint
+        self._is_refused = False  # the server was full when batches were last to be sent
 
     async def send_loop(self) -> None:
-        """Close letters as they are due, and send them, for ever."""
+        """Close batches as they are due, and send them, for ever."""
         while True:
             await self._contact.reachable.wait()
             pause = SEND_SECONDS
@@ -162,9 +162,9 @@ class LetterCarrier:
                     self._parts.outbox.close_old(time.monotonic())
                 else:
                     self._parts.outbox.close_all()
-                await self.send_due_letters()
+                await self.send_due_batches()
                 if self._is_refused:
-                    logger.info("the hive's server accepts letters again")
+                    logger.info("the hive's server accepts batches again")
                 self._is_refused = False
             except NewEpoch as error:
                 self._contact.follow_epoch(error.epoch)
@@ -172,7 +172,7 @@ class LetterCarrier:
                 pause = FULL_SERVER_SECONDS
                 if not self._is_refused:
                     logger.warning(
-                        "the hive's server is %s (%s): letters to other drones wait on this drone's disk",
+                        "the hive's server is %s (%s): batches for other drones wait on this drone's disk",
                         error.state,
                         error,
                     )
@@ -181,8 +181,8 @@ class LetterCarrier:
                 self._contact.note_lost(error)
             await asyncio.sleep(pause)
 
-    async def send_due_letters(self) -> None:
-        """Send all letters that may be sent now.
+    async def send_due_batches(self) -> None:
+        """Send all batches that may be sent now.
 
         Raise PartAway after that if a drone's stream could not be reached, and Away, Full or
         NewEpoch at once.
@@ -191,11 +191,11 @@ class LetterCarrier:
         unreached: PartAway | None = None
         for drone in list(outbox.drones()):
             try:
-                while letters := outbox.due_letters(drone, LETTERS_AT_ONCE):
-                    places = await self._server.send(drone, [letter.data for letter in letters])
-                    for letter, place in zip(letters, places, strict=True):
-                        outbox.note_sent(drone, letter, place)
-            except PartAway as error:  # letters for other drones are sent all the same
+                while batches := outbox.due_batches(drone, BATCHES_AT_ONCE):
+                    places = await self._server.send(drone, [batch.data for batch in batches])
+                    for batch, place in zip(batches, places, strict=True):
+                        outbox.note_sent(drone, batch, place)
+            except PartAway as error:  # batches for other drones are sent all the same
                 unreached = error
         if unreached is not None:
             raise unreached
@@ -205,9 +205,9 @@ class LetterCarrier:
         while True:
             await self._contact.reachable.wait()
             try:
-                await self._receive_letters()
+                await self._receive_batches()
                 continue
-            except LaterMapNeeded:  # without it the letter would go back to where the slots were
+            except LaterMapNeeded:  # without it the batch would go back to where the slots were
                 await self._learn_map()
             except NewEpoch as error:
                 self._contact.follow_epoch(error.epoch)
@@ -216,12 +216,12 @@ class LetterCarrier:
                 self._contact.note_lost(error)
             await asyncio.sleep(READ_AGAIN_SECONDS)
 
-    async def _receive_letters(self) -> None:
-        """Read the next letters, and have the inbox handle them; log those of another hive."""
+    async def _receive_batches(self) -> None:
+        """Read the next batches, and have the inbox handle them; log those of another hive."""
         inbox = self._parts.inbox
         epoch = inbox.epoch
-        letters = await self._server.read(inbox.place, LETTERS_AT_ONCE, READ_WAIT_SECONDS)
-        for number, (place, data) in enumerate(letters):
+        batches = await self._server.read(inbox.place, BATCHES_AT_ONCE, READ_WAIT_SECONDS)
+        for number, (place, data) in enumerate(batches):
             if number and number % RECEIVE_SLICE == 0:
                 self._crawl.wake()
                 await asyncio.sleep(0)
@@ -230,8 +230,8 @@ class LetterCarrier:
             try:
                 inbox.receive(place, data)
             except ForeignMessage as error:
-                logger.warning("a letter in this drone's stream was ignored: %s", error)
+                logger.warning("an entry in this drone's stream was ignored: %s", error)
                 inbox.skip(place)
-            self.received_letters += 1
+            self.received_batches += 1
             self.unsaved_bytes += len(data)
         self._crawl.wake()

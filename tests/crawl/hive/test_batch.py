@@ -1,4 +1,4 @@
-"""Letters: on the wire, and each exact one handled once."""
+"""Batches: on the wire, and each exact one handled once."""
 
 import msgpack
 import pytest
@@ -9,22 +9,22 @@ from tests.support.saving import prepared
 from webcrawl.base import zstd_frame
 from webcrawl.base.model import Link
 from webcrawl.base.zstd_frame import zstd
-from webcrawl.crawl.hive.errors import ForeignMessage, HiveError
-from webcrawl.crawl.hive.letter import (
+from webcrawl.crawl.hive.batch import (
     CRC,
     EXACT_KINDS,
     HEAD,
     MAGIC,
     MAX_ITEMS_BYTES,
     VERSION,
+    Batch,
+    BatchTooLarge,
     Inbox,
     Kind,
-    Letter,
-    LetterTooLong,
     hive_id,
-    pack_letter,
-    unpack_letter,
+    pack_batch,
+    unpack_batch,
 )
+from webcrawl.crawl.hive.errors import ForeignMessage, HiveError
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.rowcrc import crc32_of_many
 
@@ -33,7 +33,7 @@ LINKS = [
     Link("http://a.test/1", "LL", "http://b.test/", "http://c.test/").pack(),
     Link("http://a.test/\xe4").pack(),
 ]
-LETTER = pack_letter(Letter(Kind.LINKS, 3, 7, 0, LINKS), HIVE)
+BATCH = pack_batch(Batch(Kind.LINKS, 3, 7, 0, LINKS), HIVE)
 
 words = st.text(st.characters(blacklist_categories=("Cc", "Zs", "Zl", "Zp", "Cs")), max_size=8)
 links = st.builds(Link, words, words, words, words, st.integers(0, 9), words, words, words).map(
@@ -58,7 +58,7 @@ def messages(draw):
     items = draw(st.lists(links | values, max_size=5))
     number, channel = draw(st.integers(1, 2**64 - 1)), draw(st.integers(1, 2**32 - 1))
     numbered = (number, items, channel) if kind in EXACT_KINDS else (0, items)
-    return Letter(kind, draw(st.integers(0, 4095)), draw(st.integers(0, 2**32 - 1)), *numbered)
+    return Batch(kind, draw(st.integers(0, 4095)), draw(st.integers(0, 2**32 - 1)), *numbered)
 
 
 def sealed(
@@ -72,16 +72,16 @@ def sealed(
     frame=None,
     version=VERSION,
 ):
-    """A letter of this hive with a sound checksum, whatever is in it."""
+    """A batch of this hive with a sound checksum, whatever is in it."""
     frame = zstd_frame.pack(items) if frame is None else frame
     head = HEAD.pack(MAGIC, version, kind, sender, 1, channel, number, count, hive_id(HIVE))
     return head + CRC.pack(crc32_of_many(frame, crc32_of_many(head))) + frame
 
 
 def refusal(data):
-    """Why a letter is refused: one line."""
+    """Why a batch is refused: one line."""
     with pytest.raises(ForeignMessage) as raised:
-        unpack_letter(data, HIVE)
+        unpack_batch(data, HIVE)
     assert "\n" not in str(raised.value)
     return str(raised.value)
 
@@ -90,19 +90,19 @@ class TestPacking:
     @given(messages())
     def test_a_message_comes_back(self, message):
         """What is packed is unpacked as the same message."""
-        assert unpack_letter(pack_letter(message, HIVE), HIVE) == message
+        assert unpack_batch(pack_batch(message, HIVE), HIVE) == message
 
     def test_mappings_by_number(self):
         """The keys of a mapping may be numbers."""
-        message = Letter(Kind.SLOT, 0, 1, 1, [{1: "one", b"2": {"three": 3.5}}], 1)
+        message = Batch(Kind.SLOT, 0, 1, 1, [{1: "one", b"2": {"three": 3.5}}], 1)
 
-        assert unpack_letter(pack_letter(message, HIVE), HIVE) == message
+        assert unpack_batch(pack_batch(message, HIVE), HIVE) == message
 
     def test_text_of_any_page(self):
         """Lone surrogates, as pages may have them, come back."""
-        message = Letter(Kind.VOTES, 0, 1, 0, [["a.test", "http://b.test/\ud800"]])
+        message = Batch(Kind.VOTES, 0, 1, 0, [["a.test", "http://b.test/\ud800"]])
 
-        assert unpack_letter(pack_letter(message, HIVE), HIVE) == message
+        assert unpack_batch(pack_batch(message, HIVE), HIVE) == message
 
     def test_links_of_a_page_are_small(self):
         """Links of one page take a few bytes each, because they are compressed together."""
@@ -111,57 +111,57 @@ class TestPacking:
             for n in range(256)
         ]
 
-        assert len(pack_letter(Letter(Kind.LINKS, 0, 1, 0, links), HIVE)) < 256 * 10
+        assert len(pack_batch(Batch(Kind.LINKS, 0, 1, 0, links), HIVE)) < 256 * 10
 
     def test_the_key_is_not_on_the_wire(self):
-        """A letter has a digest of the hive's key, not the key."""
-        assert HIVE not in LETTER
-        assert hive_id(HIVE) in LETTER
+        """A batch has a digest of the hive's key, not the key."""
+        assert HIVE not in BATCH
+        assert hive_id(HIVE) in BATCH
 
     @pytest.mark.parametrize("most", [100, MAX_ITEMS_BYTES])
-    def test_a_letter_has_a_largest_size(self, most):
-        """Items that take more than a letter may have are refused before they are compressed."""
-        with pytest.raises(LetterTooLong, match="1 items for another drone take") as raised:
-            pack_letter(Letter(Kind.SLOT, 0, 1, 1, [bytes(most)], 1), HIVE, most)
+    def test_a_batch_has_a_largest_size(self, most):
+        """Items that take more than a batch may have are refused before they are compressed."""
+        with pytest.raises(BatchTooLarge, match="1 items for another drone take") as raised:
+            pack_batch(Batch(Kind.SLOT, 0, 1, 1, [bytes(most)], 1), HIVE, most)
 
         assert isinstance(raised.value, HiveError)
 
 
 class TestRefusing:
     def test_another_hive(self):
-        """A letter of another hive is refused, also one that this program could read."""
-        assert refusal(pack_letter(Letter(Kind.LINKS, 0, 1, 0, LINKS), OTHER)).startswith(
+        """A batch of another hive is refused, also one that this program could read."""
+        assert refusal(pack_batch(Batch(Kind.LINKS, 0, 1, 0, LINKS), OTHER)).startswith(
             "it belongs to another hive"
         )
 
-    def test_a_letter_of_another_version_is_refused_by_its_number(self):
-        """A letter of another version is refused by its number, before anything else is compared."""
+    def test_a_batch_of_another_version_is_refused_by_its_number(self):
+        """A batch of another version is refused by its number, before anything else is compared."""
         assert "written in version 2" in refusal(sealed(version=2))
 
-    def test_a_cut_letter(self):
-        """A letter that is cut anywhere is refused; one that begins as a letter does is not said to
+    def test_a_cut_batch(self):
+        """A batch that is cut anywhere is refused; one that begins as a batch does is not said to
         begin otherwise.
         """
-        for length in range(len(LETTER)):
-            assert ("does not begin like a letter" in refusal(LETTER[:length])) is (
+        for length in range(len(BATCH)):
+            assert ("does not begin like a batch" in refusal(BATCH[:length])) is (
                 length < len(MAGIC)
             )
 
     def test_more_bytes(self):
-        """Bytes behind a letter are damage."""
-        assert "checksum" in refusal(LETTER + b"\0")
+        """Bytes behind a batch are damage."""
+        assert "checksum" in refusal(BATCH + b"\0")
 
     def test_a_flipped_bit(self):
         """Each flipped bit is noticed."""
-        for bit in range(8 * len(LETTER)):
-            damaged = bytearray(LETTER)
+        for bit in range(8 * len(BATCH)):
+            damaged = bytearray(BATCH)
             damaged[bit // 8] ^= 1 << bit % 8
 
             refusal(bytes(damaged))
 
     @given(st.binary(max_size=200))
-    def test_bytes_that_are_no_letter_are_refused(self, data):
-        """Bytes that are not a letter are refused."""
+    def test_bytes_that_are_no_batch_are_refused(self, data):
+        """Bytes that are not a batch are refused."""
         refusal(data)
 
     @given(
@@ -181,7 +181,7 @@ class TestRefusing:
     def test_any_contents_with_a_sound_checksum(self, data):
         """Whatever the contents are, there is a message of a known kind with a list, or a refusal."""
         try:
-            message = unpack_letter(data, HIVE)
+            message = unpack_batch(data, HIVE)
         except ForeignMessage:
             return
         assert message.kind in Kind
@@ -234,7 +234,7 @@ class TestRefusing:
         ],
     )
     def test_heads_that_no_drone_writes(self, wrong):
-        """A sender beyond the last number, an ordinary letter with a number and an exact one
+        """A sender beyond the last number, an ordinary batch with a number and an exact one
         without are refused.
         """
         assert "which is impossible" in refusal(sealed(**wrong))
@@ -253,12 +253,12 @@ def _claims(size):
 
 
 def plain(item, sender=1):
-    return pack_letter(Letter(Kind.VOTES, sender, 1, 0, [item]), HIVE)
+    return pack_batch(Batch(Kind.VOTES, sender, 1, 0, [item]), HIVE)
 
 
 def exact(number, sender=1, channel=5):
-    return pack_letter(
-        Letter(Kind.SLOT, sender, 1, number, [f"{sender} {channel} {number}"], channel), HIVE
+    return pack_batch(
+        Batch(Kind.SLOT, sender, 1, number, [f"{sender} {channel} {number}"], channel), HIVE
     )
 
 
@@ -324,7 +324,7 @@ class TestReceiving:
         job.inbox.receive("1-0", exact(1))
 
         with pytest.raises(
-            HiveError, match=f"but letter {expected} has not arrived: letters were lost"
+            HiveError, match=f"but batch {expected} has not arrived: batches were lost"
         ):
             job.inbox.receive("2-0", data)
         assert (job.handled, job.inbox.place) == (["1 5 1"], "1-0")

@@ -1,39 +1,39 @@
 """Target: what drones of a hive send each other."""
 
 from tests.fuzzing.target import Target
-from webcrawl.crawl.hive.errors import ForeignMessage
-from webcrawl.crawl.hive.letter import (
+from webcrawl.crawl.hive.batch import (
     CRC,
     EXACT_KINDS,
     HEAD,
     HEAD_BYTES,
+    Batch,
     Kind,
-    Letter,
-    pack_letter,
-    unpack_letter,
+    pack_batch,
+    unpack_batch,
 )
+from webcrawl.crawl.hive.errors import ForeignMessage
 from webcrawl.store.rowcrc import crc32_of_many
 
 HIVE = b"sixteen bytes 16"
 LINK = b"http://a.test/1 LL http://b.test/ http://c.test/ 0   "
 
 
-def letter(data: bytes) -> None:
+def batch(data: bytes) -> None:
     """A message that packs, or one line; also with a sound checksum, behind which damage is seldom
     looked for.
     """
-    for letter in (data, data[: HEAD.size] + CRC.pack(_sum(data)) + data[HEAD_BYTES:]):
+    for one in (data, data[: HEAD.size] + CRC.pack(_sum(data)) + data[HEAD_BYTES:]):
         try:
-            message = unpack_letter(letter, HIVE)
+            message = unpack_batch(one, HIVE)
         except ForeignMessage as error:
             lines = str(error).splitlines()
             assert len(lines) == 1
             continue
         assert isinstance(message.items, list)
         assert (message.kind in EXACT_KINDS) == (message.number > 0) == (message.channel > 0)
-        packed = pack_letter(message, HIVE)
+        packed = pack_batch(message, HIVE)
         # NaN is not equal to itself
-        assert pack_letter(unpack_letter(packed, HIVE), HIVE) == packed
+        assert pack_batch(unpack_batch(packed, HIVE), HIVE) == packed
 
 
 def _sum(data: bytes) -> int:
@@ -41,13 +41,13 @@ def _sum(data: bytes) -> int:
 
 
 SEEDS = [
-    pack_letter(Letter(Kind.LINKS, 3, 7, 0, [LINK, LINK]), HIVE),
-    pack_letter(Letter(Kind.QUEUED, 0, 1, 9, [LINK], 5), HIVE),
-    pack_letter(Letter(Kind.VOTES, 1, 1, 0, [["a.test", "http://b.test/"]]), HIVE),
-    pack_letter(
-        Letter(Kind.ROBOTS, 2, 1, 0, [[LINK, 200, b"User-agent: *\n", None, [1.5, True]]]), HIVE
+    pack_batch(Batch(Kind.LINKS, 3, 7, 0, [LINK, LINK]), HIVE),
+    pack_batch(Batch(Kind.QUEUED, 0, 1, 9, [LINK], 5), HIVE),
+    pack_batch(Batch(Kind.VOTES, 1, 1, 0, [["a.test", "http://b.test/"]]), HIVE),
+    pack_batch(
+        Batch(Kind.ROBOTS, 2, 1, 0, [[LINK, 200, b"User-agent: *\n", None, [1.5, True]]]), HIVE
     ),
-    pack_letter(Letter(Kind.SLOT, 2, 1, 1, [{"a": [1, -1, 2**40]}], 1), HIVE),
+    pack_batch(Batch(Kind.SLOT, 2, 1, 1, [{"a": [1, -1, 2**40]}], 1), HIVE),
 ]
 TOKENS = [
     b"WCHV\1",
@@ -60,4 +60,4 @@ TOKENS = [
     b" ",
 ]
 
-TARGETS = [Target("letter", letter, SEEDS, TOKENS)]
+TARGETS = [Target("batch", batch, SEEDS, TOKENS)]
