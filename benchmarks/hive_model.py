@@ -23,13 +23,13 @@ GB, MIB = 1e9, 1 << 20
 
 # What was measured, in seconds of CPU or bytes
 PAGE_CPU = 400e-6  # a page with 40 links, archive included
-# Together 0.9 microseconds: a link is packed, spooled and saved, and unpacked and saved
+# Together 0.9 microseconds: a link is packed, put into the outbox and saved, and unpacked and saved
 LINK_OUT, LINK_IN = 0.45e-6, 0.45e-6
-LETTER_OUT, LETTER_IN = 24e-6, 13e-6  # XADD and XREAD by the client
-LETTER_SERVER = 27e-6  # both of them in the server, and trimming
-LINK_WIRE = 25  # compressed, in a letter of 256
-LETTER_WIRE = 150  # head of a letter, commands and answers around it
-LINK_SPOOL = 47  # on the sender's disk until it is acknowledged
+BATCH_OUT, BATCH_IN = 24e-6, 13e-6  # XADD and XREAD by the client
+BATCH_SERVER = 27e-6  # both of them in the server, and trimming
+LINK_WIRE = 25  # compressed, in a batch of 256
+BATCH_WIRE = 150  # head of a batch, commands and answers around it
+LINK_IN_OUTBOX = 47  # on the sender's disk until it is acknowledged
 BEAT_SERVER = 40e-6  # one heartbeat, without what grows with the drones
 BEAT_CHANGE = 2e-6  # in each heartbeat for each drone that has taken a checkpoint since the last
 BEAT_COORDINATOR = (
@@ -85,17 +85,17 @@ def model(plan: Plan) -> dict[str, dict[str, float]]:
     sent = rate * sent_links  # links per second of one drone, to all others
     sent_per_pair = sent / max(drones - 1, 1)
     batch_seconds = batch_age(drones, plan.batch)
-    letters = (
+    batches = (
         (drones - 1) * max(sent_per_pair / MAX_ITEMS, min(sent_per_pair, 1 / batch_seconds))
         if drones > 1
         else 0.0
     )
     seconds = plan.pages / (drones * rate) * fullest_times_mean
-    links_per_letter = sent / letters if letters else 0.0
-    letter_cpu = drones * letters * LETTER_SERVER
+    links_per_batch = sent / batches if batches else 0.0
+    batch_cpu = drones * batches * BATCH_SERVER
     # bytes that come in a second, and stay until a checkpoint of their reader has them; drones take
     # these early when the streams have half of what they may
-    flow_bytes = drones * (sent * LINK_WIRE + letters * LETTER_WIRE)
+    flow_bytes = drones * (sent * LINK_WIRE + batches * BATCH_WIRE)
     room_bytes = min(stream_memory(drones), plan.shards * plan.memory / 2)
     checkpoint_seconds = min(
         plan.checkpoint,
@@ -113,28 +113,28 @@ def model(plan: Plan) -> dict[str, dict[str, float]]:
             "bound_by_network": float(by_network < by_cpu),
             "fullest_drone_times_mean": fullest_times_mean,
             "days": seconds / 86_400,
-            "cpu_per_page_times_single": (page_cpu + letters / rate * (LETTER_OUT + LETTER_IN))
+            "cpu_per_page_times_single": (page_cpu + batches / rate * (BATCH_OUT + BATCH_IN))
             / PAGE_CPU,
         },
         "exchange": {
             "links_per_page": sent_links,
             "links_per_second": drones * sent,
-            "letters_per_second": drones * letters,
-            "links_per_letter": links_per_letter,
-            "server_cores_for_letters": letter_cpu,
+            "batches_per_second": drones * batches,
+            "links_per_batch": links_per_batch,
+            "server_cores_for_batches": batch_cpu,
             "server_cores_for_beats": beat_cpu,
             "server_megabytes_per_second": 2 * flow_bytes / 1e6,
             "coordinator_reports_megabytes_per_second": drones * REPORT / 1e6,
         },
         "server": {
-            "cores_of_the_busiest_shard": letter_cpu / plan.shards + beat_cpu,
-            "cores_of_all_shards": letter_cpu + beat_cpu,
+            "cores_of_the_busiest_shard": batch_cpu / plan.shards + beat_cpu,
+            "cores_of_all_shards": batch_cpu + beat_cpu,
             "seconds_that_a_batch_waits": batch_seconds,
             "seconds_between_checkpoints": checkpoint_seconds,
             "stream_mib_between_checkpoints": flow_bytes * checkpoint_seconds / MIB,
             "stream_mib_that_may_be": room_bytes / MIB,
             "stream_mib_an_hour_of_one_dead_drone": sent * LINK_WIRE * 3600 / MIB,
-            "spool_gb_a_day_of_one_dead_drone": sent * LINK_SPOOL * 86_400 / GB,
+            "outbox_gb_a_day_of_one_dead_drone": sent * LINK_IN_OUTBOX * 86_400 / GB,
         },
         "machine": {
             "network_megabits": 8 * plan.drones * rate * page_bytes / 1e6,

@@ -14,7 +14,7 @@ DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))  # as a script it finds the packages beside docs/
 
 NAMES = (
-    "hive-letters",
+    "hive-batches",
     "hive-places",
     "host-health",
     "host-states",

@@ -1,4 +1,4 @@
-"""How a letter of links goes from one drone to another, and what a kill of the receiver changes."""
+"""How a batch of links goes from one drone to another, and what a kill of the receiver changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ STEP = 34
 
 
 def drawn() -> str:
-    picture = Picture("A letter from drone to drone", 626)
+    picture = Picture("A batch from drone to drone", 626)
     _heads(picture, 16)
     y = _steps(picture, 84, killed=False)
     picture.path((24, y), (WIDE - 24, y), look="grid")
@@ -31,15 +31,15 @@ def _steps(picture: Picture, top: float, *, killed: bool) -> float:
             (SERVER, RECEIVER, "XREAD"),
             (RECEIVER, RECEIVER, "kill -9"),
             (RECEIVER, RECEIVER, "next run: place of its checkpoint"),
-            (SERVER, RECEIVER, "XREAD, the same letter"),
+            (SERVER, RECEIVER, "XREAD, the same batch"),
             (RECEIVER, RECEIVER, "links enter the seen store"),
             (RECEIVER, RECEIVER, "COMMIT: links and place"),
         ]
         if killed
         else [
             (SENDER, SENDER, "page has links to hosts of B"),
-            (SENDER, SERVER, "XADD: letter"),
-            (SENDER, SENDER, "COMMIT: letter is a row"),
+            (SENDER, SERVER, "XADD: batch"),
+            (SENDER, SENDER, "COMMIT: batch is a row"),
             (SERVER, RECEIVER, "XREAD"),
             (RECEIVER, RECEIVER, "links enter the seen store"),
             (RECEIVER, RECEIVER, "COMMIT: links and place"),
