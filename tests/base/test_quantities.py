@@ -30,8 +30,9 @@ class TestShort:
 
 
 def test_a_number_and_its_noun():
-    """One is singular, all others are plural."""
+    """One is singular, all others are plural; a plural behind `ch` has an e."""
     assert [count(number, "page") for number in (0, 1, 2)] == ["0 pages", "1 page", "2 pages"]
+    assert [count(number, "batch") for number in (0, 1, 2)] == ["0 batches", "1 batch", "2 batches"]
 
 
 @pytest.mark.parametrize(
