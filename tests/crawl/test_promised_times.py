@@ -53,7 +53,7 @@ class Steered(Small):
             super().restart()
 
     def end(self, link):
-        status = self.random.choice([Status.UNTRIED, Status.DEFERRED, *[0] * 30])
+        status = self.random.choice([Status.UNTRIED, Status.YIELDED, *[0] * 30])
         if not status:
             super().end(link)
             return

@@ -32,7 +32,7 @@ class Status(IntEnum):
     """An unexpected error; logs/errors.log has the traceback."""
     UNSUPPORTED = -7
     """The URL cannot be requested."""
-    DEFERRED = -50  # cut, because others needed its slot: it comes again, and is never logged
+    YIELDED = -50  # cancelled, because others needed its slot: it comes again, and is never logged
     ROBOTS_UNREACHABLE = -61
     """robots.txt could not be fetched."""
     OUT_OF_SCOPE = -5000

@@ -110,7 +110,7 @@ PAGES = "pages"  # the counter of those that are pages
 PROBES = "probes"
 REPEATS = "repeats"  # the counter of answers that ended nothing: their URLs were asked for again
 # the link comes again as if it had not been taken
-NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))
+NO_OUTCOMES = frozenset((Status.UNTRIED, Status.YIELDED))
 
 
 class Crawl:
@@ -309,7 +309,7 @@ class Crawl:
         return parts.frontier.done(link, outcome, parts.clock.at(outcome.ended))
 
     def _put_back(self, link: Link, outcome: Outcome) -> None:
-        """Give a link back that could not be tried (UNTRIED), or was cut for others (DEFERRED)."""
+        """Give a link back that could not be tried (UNTRIED), or was cancelled for others (YIELDED)."""
         for on_put_back in self.parts.moments.on_put_back:
             on_put_back(link)
         if outcome.status == Status.UNTRIED:

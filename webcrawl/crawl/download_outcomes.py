@@ -95,7 +95,7 @@ class Outcomes:
         `error` has been `judged`.
         """
         cause = fetch_error(error)
-        status = Status.DEFERRED if trip.cut else self._status(error, request)
+        status = Status.YIELDED if trip.cut else self._status(error, request)
         outcome = outcome_of(status, trip.begun)
         trip.outcome = outcome
         trip.failure = self.name_of(error)
