@@ -13,7 +13,7 @@ BOXES = {
     Health.FAILING: (304, 40, "tried after waits"),
     Health.ASIDE: (586, 40, "URLs on disk"),
     Health.GIVEN_UP: (586, 220, "its URLs end"),
-    Health.WALLED: (304, 150, "tried after waits"),
+    Health.BLOCKED: (304, 150, "tried after waits"),
     Health.SPENT: (304, 260, "new URLs end"),
 }
 

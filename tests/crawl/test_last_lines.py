@@ -148,19 +148,19 @@ def test_pages_that_need_scripts_are_named(tmp_path):
 
 
 def test_answers_that_are_no_pages_are_named(tmp_path):
-    """Servers' errors, walls and forms to log in count as pages, so a line says how many there are
+    """Servers' errors, block pages and forms to log in count as pages, so a line says how many there are
     of each.
     """
     figures = Counter(
         {"pages": 30, "status/200": 8, "status/404": 2, "status/503": 15, "status/429": 1}
     )
-    walls = Counter({"recognised/wall/anubis": 4})
+    block_pages = Counter({"recognised/wall/anubis": 4})
 
     assert last_lines(tmp_path, figures, 1.0)[1] == (
         "server errors: 16, retries included (429: 1, 503: 15)"
     )
     assert (
-        last_lines(tmp_path, walls, 1.0)[1]
+        last_lines(tmp_path, block_pages, 1.0)[1]
         == "bot challenges or block pages: 4, retries included (anubis: 4)"
     )
     seeming = Counter({"recognised/soft404": 40, "recognised/login": 5, "recognised/shell": 2})

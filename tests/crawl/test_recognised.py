@@ -13,7 +13,9 @@ from webcrawl.net.robots_book import RobotsDecision
 
 MISSING = b"<!doctype html><title>Page not found</title><h1>Page not found</h1>"
 SHELL = b'<!doctype html><title>a</title><div id="root"></div><script src=/app.js></script>'
-WALL = b"<title>Verify you are human</title><p>Please enable JavaScript and cookies to continue"
+BLOCK_PAGE = (
+    b"<title>Verify you are human</title><p>Please enable JavaScript and cookies to continue"
+)
 
 
 def visited(tmp_path, body, **changes):
@@ -99,7 +101,7 @@ def test_a_robots_txt_of_which_a_part_is_missing(tmp_path, truncated, status, ti
         (999, [(b"X-Li-Pop", b"prod-x")], SHUT),
     ],
 )
-def test_what_a_robots_txt_behind_a_wall_means(tmp_path, status, headers, expected):
+def test_what_a_block_page_in_place_of_a_robots_txt_means(tmp_path, status, headers, expected):
     """An error of the owner's allows everything; a challenge, a demand for payment or a 999 is no
     word on that.
     """
@@ -107,9 +109,11 @@ def test_what_a_robots_txt_behind_a_wall_means(tmp_path, status, headers, expect
 
 
 @pytest.mark.parametrize(("status", "expected"), [(200, SHUT), (403, OPEN)])
-def test_a_robots_txt_that_looks_like_a_wall_is_no_word_of_the_owners(tmp_path, status, expected):
+def test_a_robots_txt_that_looks_like_a_block_page_is_no_word_of_the_owners(
+    tmp_path, status, expected
+):
     """It came in place of the file, whoever put it there.
 
     An error is the server's own, which allows everything.
     """
-    assert meant(tmp_path, body=WALL, status=status) == expected
+    assert meant(tmp_path, body=BLOCK_PAGE, status=status) == expected

@@ -21,12 +21,12 @@ from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import read_core
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.host_row import WallRow
+from webcrawl.store.jobdir.host_row import BlockPageRow
 from webcrawl.store.jobdir.snapshot import SavedDB, Snapshot
 
 DOWN = Outcome(Status.CONNECT_FAILED, 0.1)
 SHUT = Outcome(503, 0.1, wait=500.0)
-WALL = Outcome(403, 0.1, wall="anubis")
+BLOCK_PAGE = Outcome(403, 0.1, blocked_by="anubis")
 LIMITS = Limits(queues=2, max_queues=100, host_pages=6)
 
 
@@ -37,14 +37,14 @@ def read(snapshot):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_checkpoint_says_what_the_crawl_says(tmp_path, seed):
-    """Whatever has become of hosts: of those that are well, fail, are behind a wall, or have given
+    """Whatever has become of hosts: of those that are well, fail, are blocked, or have given
     all their pages.
     """
     chance = Random(seed)
     db = CrawlDB(tmp_path / "state")
     frontier = make(db, LIMITS, allowance=ByReputation(100))
     names = [f"{letter}.test" for letter in "abcdefgh"]
-    kinds = {name: chance.choice([OK, OK, DOWN, SHUT, WALL]) for name in names}
+    kinds = {name: chance.choice([OK, OK, DOWN, SHUT, BLOCK_PAGE]) for name in names}
     add(frontier, *(f"http://{name}/{number}" for name in names for number in range(9)))
     now = 0.0
     for _ in range(60):
@@ -79,8 +79,8 @@ def test_a_checkpoint_says_what_the_crawl_says(tmp_path, seed):
         ({"times": []}, "healthy: no answer yet"),
         ({"retired": Status.HOST_BUDGET}, "spent: it has given all its pages (HOST_MAX_PAGES)"),
         ({"failures": 7}, "aside: 7 in a row"),
-        ({"wall": WallRow("anubis", 1.0, 3)}, "behind a wall: anubis, 3 in a row"),
-        ({"wall": WallRow("anubis", 1.0, 2)}, "healthy"),
+        ({"block_pages": BlockPageRow("anubis", 1.0, 3)}, "blocked: anubis, 3 in a row"),
+        ({"block_pages": BlockPageRow("anubis", 1.0, 2)}, "healthy"),
         ({"retired": -1, "failures": 7}, "given up: its URLs end with -1"),
     ],
 )

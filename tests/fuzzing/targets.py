@@ -5,6 +5,7 @@ from tests.fuzzing import (
     answers,
     archives,
     batches,
+    block_pages,
     cookies,
     earlier,
     formats,
@@ -15,7 +16,6 @@ from tests.fuzzing import (
     pages,
     records,
     talks,
-    walls,
 )
 from tests.fuzzing.target import Target
 
@@ -34,6 +34,6 @@ ROOMS = (
     batches,
     earlier,
     owners,
-    walls,
+    block_pages,
 )
 TARGETS: dict[str, Target] = {target.name: target for room in ROOMS for target in room.TARGETS}

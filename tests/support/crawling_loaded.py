@@ -71,6 +71,6 @@ for package in map(import_module, PACKAGES):
     for module in iter_modules(package.__path__, f"{package.__name__}."):
         import_module(module.name)
 RegisteredDomains()("example.test")  # loads the public suffix list
-recogniser()  # reads the marks of walls
+recogniser()  # reads the marks of block pages
 assert "twisted.internet.reactor" not in sys.modules, "each crawl has a loop of its own"
 gc.freeze()  # all this is garbage for nobody, and stays in memory that the processes share

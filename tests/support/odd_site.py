@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from tests.support.named_sites import sites
 
-WALL = b"""<!doctype html><title>Making sure you're not a bot!</title><link rel=stylesheet
+BLOCK_PAGE = b"""<!doctype html><title>Making sure you're not a bot!</title><link rel=stylesheet
 href="/.within.website/x/xess/xess.css"><h1>Making sure you're not a bot!</h1><a href=/beyond>x</a>"""
 PAGES = ("a", "b", "c", "new", "here")  # of good.test, besides its first one; b is a copy of a
 LINKS = (
@@ -20,7 +20,7 @@ LINKS = (
     "secret/3",
     "old",
     "error",
-    "wall",
+    "challenge",
     "wp-login.php",
 )
 AWAY = ("1", "2", "3")  # pages of away.test, where nothing listens
@@ -51,7 +51,7 @@ def served(port):
         return {
             "old": (301, [("Location", "/new")], b""),
             "error": (500, [], b"no"),
-            "wall": WALL,
+            "challenge": BLOCK_PAGE,
         }.get(name)
 
     return answer

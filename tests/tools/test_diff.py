@@ -125,8 +125,8 @@ def test_error_that_passes(told, status):
 
 def test_block_page(told):
     """Nor is one behind a block page, whatever its status."""
-    wall = exchange(f"{HOST}/", b"Are you human?", recognised="wall:unknown")
-    assert not told([answer("/", 200, b"Page")], [wall])
+    block_page = exchange(f"{HOST}/", b"Are you human?", recognised="wall:unknown")
+    assert not told([answer("/", 200, b"Page")], [block_page])
 
 
 def test_one_crawl(told):

@@ -64,7 +64,7 @@ class TestLastLines:
         assert f"500: {attempts}" in line
         assert re.search(r"\b1 URL\b", line)
 
-    def test_walls(self, odd):
+    def test_block_pages(self, odd):
         """They are counted by vendor, and are no pages."""
         assert "anubis: 1" in line_of(odd.said, "anubis")
 
@@ -119,7 +119,7 @@ class TestReport:
         assert re.search(r"seeds with an outcome\s*3\s*of 4", overview)
 
     def test_what_went_wrong(self, odd):
-        """Missing pages, errors of servers, walls and what was left out are counted as in the last
+        """Missing pages, errors of servers, block pages and what was left out are counted as in the last
         lines.
         """
         wrong = odd.report.section("wrong")
@@ -170,7 +170,7 @@ class TestReport:
         assert "robots.txt" in why
         assert odd.report.numbers("queue-table") == [["away.test", len(AWAY) + 1]]
         assert [name for name, _ in odd.report.rows("given-up-table")] == ["10.0.0.1"]
-        assert odd.report.rows("walls-table") == odd.report.rows("budget-table") == []
+        assert odd.report.rows("blocked-table") == odd.report.rows("budget-table") == []
         assert "No host answers with block pages" in waiting
 
     def test_hosts(self, odd):
@@ -279,7 +279,7 @@ def test_another_run(odd, tmp_path):
             line.split()[1] for line in (tmp_path / "job/logs/crawl.log").read_text().splitlines()
         )["200"]
         == FOUND + 2
-    )  # with a robots.txt and the wall
+    )  # with a robots.txt and the block page
 
 
 def test_processed_twice(odd, tmp_path):

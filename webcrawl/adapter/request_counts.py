@@ -73,7 +73,7 @@ def count_retry(stats: StatsCollector, trip: Trip, *, again: bool) -> None:
     if link is None or outcome is None:
         return
     # Scrapy does not know these retries
-    is_own_retry = link.is_own or outcome.wall
+    is_own_retry = link.is_own or outcome.blocked_by
     if is_own_retry:
         return
     if again:

@@ -81,7 +81,7 @@ class Link:
     (crawl/revisit/record.py), `chain` what a chain of redirects has to know
     (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL,
     after its priority and a dot if that is not 0. `attempt` counts the failures that are this URL's
-    fault, `struck` those that were its host's; below 0, a wall has answered in its place
+    fault, `struck` those that were its host's; below 0, a block page came in its place
     (frontier/health.py). No field contains a space or a control character: `pack` separates them by
     spaces.
     """
@@ -319,7 +319,7 @@ class Outcome:
     by_proxy: bool = False  # the proxy of this one request did not get through: other ways work
     # Why a part of the body is missing that a retry may bring, in WARC's words: disconnect, time
     short: str = ""
-    wall: str = ""  # the vendor of the wall that answered in place of the page
+    blocked_by: str = ""  # the vendor of the block page that came in place of the page
 
 
 @dataclass(slots=True)

@@ -63,26 +63,28 @@ class PageScores(NamedTuple):
 UNSCORED = PageScores(None, flaw="the scorer is paused after failures")
 
 
-WALL, UNKNOWN = "wall:", "wall:unknown"
+# Names of block pages as users have them: annotations in crawl.log and WARC, and kinds in marks.toml
+BLOCK_PAGE, UNKNOWN = "wall:", "wall:unknown"
 DENIAL = "wall:denial"  # by the structure of an error
 # Recognised by words or structure, with a script that sets a cookie and asks again, or is packed
 SCRIPT = "wall:script"
 
 
-def walled(notes: Iterable[str]) -> bool:
-    """Return whether one of these annotations says that a wall has answered."""
-    return any(map(wall_of, notes))
+def has_block_page(notes: Iterable[str]) -> bool:
+    """Return whether one of these annotations says that the answer is a block page."""
+    return any(map(block_page_vendor, notes))
 
 
-def wall_of(recognised: str | None, *, robots: bool = False) -> str:
-    """Return the vendor of a wall that marks or structure show; words alone may be wrong.
+def block_page_vendor(recognised: str | None, *, robots: bool = False) -> str:
+    """Return the vendor of the block page that marks or structure show; empty if they show none.
 
-    The denial of a robots.txt is no wall: such an error allows everything.
+    Words alone may be wrong. The denial of a robots.txt is no block page: such an error allows
+    everything.
     """
-    if not recognised or not recognised.startswith(WALL):
+    if not recognised or not recognised.startswith(BLOCK_PAGE):
         return ""
     is_shown_by_words_alone = recognised == UNKNOWN
     allows_everything = robots and recognised == DENIAL
     if is_shown_by_words_alone or allows_everything:
         return ""
-    return recognised.removeprefix(WALL)
+    return recognised.removeprefix(BLOCK_PAGE)

@@ -270,7 +270,7 @@ class Page(_Answer):
         self.found: DocumentLinks | None = None  # what was read of the body for the crawl
         self.followed: Sequence[FoundLink] = ()  # the links that were submitted
         self.recognised = ""  # the kind of an answer that is not the page (docs/block-pages.md)
-        # The answer is not used: a wall, a soft 404 that its host's probe shows, or the probe
+        # The answer is not used: a block page, a soft 404 that its host's probe shows, or the probe
         self.is_none = False
         self.read_most = sys.maxsize  # bytes of a document that are read
         # The preferences that robots.txt stated when the page was fetched

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from functools import lru_cache
 
 from webcrawl.base.model import Exchange, Link, Outcome, Status, is_sitemap, may_be_page
-from webcrawl.base.page_values import walled
-from webcrawl.content.recognise import wall_of
+from webcrawl.base.page_values import has_block_page
+from webcrawl.content.recognise import block_page_vendor
 from webcrawl.crawl.admission import RobotsAnswers
 from webcrawl.crawl.crawl_log import count_known, notes_of
 from webcrawl.crawl.discovery import Discovery
@@ -274,11 +274,13 @@ class Crawl:
         if exchange is not None and exchange.state.recognised and not link.request:
             # What follows from a block page is in frontier/health.py. It is the spider's business
             # if the spider asked.
-            outcome.wall = wall_of(exchange.state.recognised, robots=link.is_prerequisite)
+            outcome.blocked_by = block_page_vendor(
+                exchange.state.recognised, robots=link.is_prerequisite
+            )
         was_asked = outcome.ended > 0.0  # else a cache or a middleware has answered, and no host
         is_final = self._free_host(link, outcome, was_asked=was_asked)
-        # an answer of a wall is one of the URL, although the URL is retried
-        is_logged = not was_asked or is_final or bool(outcome.wall)
+        # a block page is an answer of the URL, although the URL is retried
+        is_logged = not was_asked or is_final or bool(outcome.blocked_by)
         counter = counted_as(link.path)
         if counter == ANSWERS and not is_logged:
             counter = REPEATS
@@ -304,7 +306,7 @@ class Crawl:
             return True
         if parts.crawl_end.needs_downloads:
             parts.crawl_end.note_download(
-                answered=0 < outcome.status < TIMED_OUT and not outcome.wall
+                answered=0 < outcome.status < TIMED_OUT and not outcome.blocked_by
             )
         return parts.frontier.done(link, outcome, parts.clock.at(outcome.ended))
 
@@ -348,13 +350,13 @@ class Crawl:
                 counters[f"since/{exchange.state.since}"] += 1
 
     def _count_page(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Count an answer of status 2xx as a page, unless a wall gave it or its URL is no page's.
+        """Count an answer of status 2xx as a page, unless it is a block page or its URL is no page's.
 
         Statistics choose in the same way, so that the two numbers agree.
         """
         if 200 <= outcome.status < 300 and may_be_page(link.path):
             notes = exchange.state.notes if exchange is not None else ()
-            self.parts.counters[PAGES] += not (notes and walled(notes))
+            self.parts.counters[PAGES] += not (notes and has_block_page(notes))
 
     def _ended(self, outcome: Outcome) -> float:
         """Return the crawl's time at which a download ended; 0 if no host was asked."""

@@ -297,12 +297,12 @@ def shown(facts: HostFacts, now: float) -> dict[str, Any]:
         found["protocol"] = HTTP2_ONLY
     if facts.retired:
         found["ends_with"] = ends_with(facts.retired)
-    if facts.wall is not None:
-        wall = facts.wall
-        found["wall"] = {
-            "vendor": wall.vendor,
-            "answers": wall.answers,
-            "ago": round(now - wall.since, 1),
+    if facts.block_pages is not None:
+        block_pages = facts.block_pages
+        found["block_pages"] = {
+            "vendor": block_pages.vendor,
+            "answers": block_pages.answers,
+            "ago": round(now - block_pages.since, 1),
         }
     if facts.origins:
         found["origins"] = [_origin(one, now) for one in facts.origins]

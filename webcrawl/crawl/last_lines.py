@@ -91,10 +91,10 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
     urls, hosts = figures.get("aside", 0), figures.get("hosts_aside", 0)
     if hosts:
         what_is_left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
-        hosts_that_had_walls = figures.get("frontier/hosts behind walls", 0)
-        walls = hosts_that_had_walls - figures.get("frontier/walls opened", 0)
-        if walls:
-            what_is_left += f"; {count(walls, 'host')} behind block pages"
+        hosts_that_were_blocked = figures.get("frontier/hosts blocked", 0)
+        blocked = hosts_that_were_blocked - figures.get("frontier/hosts unblocked", 0)
+        if blocked:
+            what_is_left += f"; {count(blocked, 'host')} behind block pages"
         # 0: all of them are paused by command, and nothing is due before they are resumed.
         if figures["aside_due"]:
             what_is_left += (

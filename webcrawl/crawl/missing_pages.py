@@ -52,7 +52,7 @@ class MissingPages:
         kind = recogniser.recognise(exchange.status, exchange.headers, exchange.body)
         exchange.state.recognised = PROBE
         shown = None
-        # A wall, a shell or a login teaches nothing: all pages of such a host look like it.
+        # A block page, a shell or a login teaches nothing: all pages of such a host look like it.
         if 200 <= exchange.status < 300 and kind in ("", SOFT404):
             shown = recogniser.probe(link.url, exchange.headers, exchange.body)
         if shown is not None:

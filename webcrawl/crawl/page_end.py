@@ -107,7 +107,7 @@ class PageEnd:
         if link is None or outcome is None:
             return
         exchange = trip.exchange
-        # A wall may have answered with an error, or with 202 and a challenge.
+        # A block page may come with the status of an error, or with 202 and a challenge.
         if exchange is not None and (exchange.status >= 400 or exchange.status == ACCEPTED):
             self._visitor.looks(link, exchange, outcome)
         trip.comes_again = trip.abandoned or self._crawl.will_retry(link, outcome)

@@ -84,7 +84,7 @@ def _no_pages(figures: Figures) -> Iterator[str]:
 def _errors(figures: Figures) -> Iterator[str]:
     """Yield a line for each kind of answers that are no pages, over all runs, retries included.
 
-    The kinds are errors of servers, walls (challenges and block pages), and answers that do not
+    The kinds are errors of servers, block pages and bot challenges, and answers that do not
     seem to be pages.
     """
     errors: dict[str, int] = {}
@@ -92,11 +92,11 @@ def _errors(figures: Figures) -> Iterator[str]:
         number = figures.get(f"status/{status}")
         if number:
             errors[str(status)] = number
-    walls, others = stats_file.recognised(figures)
+    block_pages, others = stats_file.recognised(figures)
     others.pop("shell", None)  # pages that need scripts have a line of their own
     for numbers, what in (
         (errors, "server errors"),
-        (walls, "bot challenges or block pages"),
+        (block_pages, "bot challenges or block pages"),
         (others, "answers that do not seem to be pages"),
     ):
         if numbers:

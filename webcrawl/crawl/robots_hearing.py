@@ -88,7 +88,7 @@ class RobotsHearing:
         """Book an answer of one of the crawl's own clients, and return its page."""
         page = self._visitor.visit(*trip.answer())
         if page.is_none and trip.is_prerequisite and trip.outcome is not None:
-            # A wall in its place: as if the host had not answered.
+            # A block page in its place: as if the host had not answered.
             trip.outcome.permanent = True
         if self._pages:
             self._visitor.follow_robots(page)

@@ -13,7 +13,7 @@ from webcrawl.base.page_values import MOVED, UNKNOWN, By, Change, PageJudgement
 from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
-from webcrawl.content.recognise import PAGE, PARKED, SHELL, SOFT404, Recogniser, wall_of
+from webcrawl.content.recognise import PAGE, PARKED, SHELL, SOFT404, Recogniser, block_page_vendor
 from webcrawl.content.stated_preferences import kept
 from webcrawl.crawl.missing_pages import MissingPages
 from webcrawl.crawl.page_links import LinkRules, PageLinks, PageReading
@@ -34,7 +34,7 @@ WITHHELD = b"withheld"  # hashed with the digest of a withheld body, which is ke
 PAYMENT_REQUIRED = 402
 PRICE = 40  # bytes of a price that are noted
 REDIRECTS = 300  # the lowest status that is no success
-# what a robots.txt counts as that a wall answers for, or of which a part is missing
+# what a robots.txt counts as in whose place a block page came, or of which a part is missing
 UNREACHABLE = 503
 MISSING = frozenset(("disconnect", "time"))  # of Exchange.truncated: another try may bring the rest
 
@@ -56,9 +56,10 @@ class PageStates(Protocol):
 class Visitor:
     """Turns every answer into a Page, and tells the parts of the crawl what follows from it.
 
-    Three words of its methods: a *wall* is a block page or bot challenge, which answers in place of
-    the page. A page that `is_none` is no page of its site: a wall, a soft 404, a probe. The body of
-    a *withheld* page must not be kept by its owner's word; of its answer only the head is left.
+    Three words of its methods: a *block page* is a denial or bot challenge that comes in place of
+    the page. A page that `is_none` is no page of its site: a block page, a soft 404, a probe. The
+    body of a *withheld* page must not be kept by its owner's word; of its answer only the head is
+    left.
     """
 
     def __init__(
@@ -174,9 +175,11 @@ class Visitor:
         return True
 
     def looks(self, link: Link, exchange: Exchange, outcome: Outcome) -> None:
-        """Note in the outcome of an error whether a wall has answered: then its host is well."""
+        """Note in the outcome of an error whether it is a block page: then its host is well."""
         if not link.request:
-            outcome.wall = wall_of(self._recognise(exchange), robots=link.is_prerequisite)
+            outcome.blocked_by = block_page_vendor(
+                self._recognise(exchange), robots=link.is_prerequisite
+            )
 
     def withholds(self, link: Link, exchange: Exchange) -> bool:
         """Return whether an answer without a page must not be kept; then only its head is left."""
@@ -401,8 +404,8 @@ def _kept(page: Page, judgement: PageJudgement) -> tuple[int, int]:
 
 
 def _is_instead(recognised: str) -> bool:
-    """Return whether this came in place of a page: a wall, or a domain trader's page."""
-    return recognised == PARKED or bool(wall_of(recognised))
+    """Return whether this came in place of a page: a block page, or a domain trader's page."""
+    return recognised == PARKED or bool(block_page_vendor(recognised))
 
 
 def _puts_off(exchange: Exchange) -> bool:
@@ -412,11 +415,11 @@ def _puts_off(exchange: Exchange) -> bool:
 
 def _says_nothing(exchange: Exchange, recognised: str) -> bool:
     """Return whether an answer in place of a robots.txt says nothing of what the host allows."""
-    # UNKNOWN: a wall by its words alone. An error of this kind is the server's own, and allows
+    # UNKNOWN: a block page by its words alone. An error of this kind is the server's own, and allows
     # everything. With a good status whoever has answered was not the host's owner: 5 of 19 recorded
-    # walls have no vendor's mark.
+    # block pages have no vendor's mark.
     is_challenge = recognised == UNKNOWN and exchange.status < REDIRECTS
-    return is_challenge or bool(wall_of(recognised, robots=True)) or _puts_off(exchange)
+    return is_challenge or bool(block_page_vendor(recognised, robots=True)) or _puts_off(exchange)
 
 
 def _has_news(page: Page, exchange: Exchange) -> bool:

@@ -13,8 +13,8 @@ from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.health import (
     give_attempts_back,
     is_fault_of_url,
-    opens_wall,
-    take_walled_links,
+    take_blocked_links,
+    unblocks_host,
 )
 from webcrawl.frontier.host_origins import OF_HOST
 from webcrawl.frontier.host_queues import MAX_LISTED, SitemapQuota
@@ -22,7 +22,7 @@ from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import is_kept_short
 from webcrawl.frontier.parallel_hosts import ParallelHosts
-from webcrawl.store.jobdir.host_row import FailedRow, behind_wall, given_up
+from webcrawl.store.jobdir.host_row import FailedRow, given_up, is_blocked
 
 Tell = Callable[[Link], None]
 
@@ -118,8 +118,8 @@ class Answers:
         # `_again` changes all of these; what follows compares.
         pages_before = host.pages
         ready_before = host.ready_at
-        had_wall = host.wall is not None
-        was_behind_wall = had_wall and behind_wall(host)
+        had_block_page = host.block_pages is not None
+        was_blocked = had_block_page and is_blocked(host)
         failures_before = record.failures
         retired_before = record.retired
         failed_before = record.failed
@@ -134,8 +134,8 @@ class Answers:
             charge.booked(record, outcome, again)
         if pages_before < self._notes.young:
             self._notes.grew(host, link, pages_before)
-        if had_wall or outcome.wall:
-            self._wall(host, link, outcome, known=was_behind_wall)
+        if had_block_page or outcome.blocked_by:
+            self._book_block_pages(host, link, outcome, was_blocked=was_blocked)
         if outcome.status > 0:
             # Only an answer says how long answers take. A failure moves no median.
             self._slots.answered(host, outcome.seconds)
@@ -161,14 +161,14 @@ class Answers:
 
     def _record_for(self, host: Host, link: Link, outcome: Outcome) -> Host:
         """Return the record that an outcome is booked on: the origin's, or that of the whole host."""
-        if outcome.wall or outcome.status in OF_HOST:
+        if outcome.blocked_by or outcome.status in OF_HOST:
             return host
         return self._origins.record_for(host, link)
 
     def _again(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
         """Book the outcome. Return when the link comes again, or None if it is finished."""
-        if outcome.wall:
-            return self._book.book_walled(host, link, outcome, now)
+        if outcome.blocked_by:
+            return self._book.book_blocked(host, link, outcome, now)
         if host.whole is not None:
             return self._origins.book(host, link, outcome, now)
         if host.lanes is not None:
@@ -195,32 +195,37 @@ class Answers:
         self._counters["hosts given up"] += host.retired != retired and given_up(host)
 
     def _comes_again(self, host: Host, again: Retry, outcome: Outcome) -> None:
-        """Queue a link for its retry: last in its host's queue after a wall, else by its time."""
+        """Queue a link for its retry.
+
+        After a block page it is the last in its host's queue; otherwise its time counts.
+        """
         at, link = again
         self._counters["tried again"] += 1
         self._core.queued += 1
-        # At the end, so that each probe is another URL: a front page that alone is walled would
-        # otherwise keep the whole host shut.
-        if outcome.wall:
+        # At the end, so that each probe is another URL: a front page that alone is blocked would
+        # otherwise keep the whole host blocked.
+        if outcome.blocked_by:
             record = link.pack()
             self._hosts.queue_for(host, record).push(record)
         else:
             heappush(host.later, (at, link.pack()))
 
-    def _wall(self, host: Host, link: Link, outcome: Outcome, *, known: bool) -> None:
-        """Book what an answer says of the host's wall, i.e. of block pages in the place of all pages.
+    def _book_block_pages(
+        self, host: Host, link: Link, outcome: Outcome, *, was_blocked: bool
+    ) -> None:
+        """Book whether the host gives block pages in place of its pages, as an answer shows.
 
-        `known`: the host was known to be behind a wall before.
+        `was_blocked`: the host was known to be blocked before.
         """
-        if not outcome.wall:
-            if opens_wall(link, outcome):
-                host.wall = None
-                self._counters["walls opened"] += known
+        if not outcome.blocked_by:
+            if unblocks_host(link, outcome):
+                host.block_pages = None
+                self._counters["hosts unblocked"] += was_blocked
             return
-        # Links that met the wall before the host was known to be behind it are queued again.
-        records = take_walled_links(host)
+        # Links that got a block page before the host was known to be blocked are queued again.
+        records = take_blocked_links(host)
         for record in records:
             self._hosts.queue_for(host, record).push(record)
         self._core.queued += len(records)
         self._counters["added"] += len(records)
-        self._counters["hosts behind walls"] += behind_wall(host) and not known
+        self._counters["hosts blocked"] += is_blocked(host) and not was_blocked

@@ -9,7 +9,7 @@ Who defers a host, and for how long (`Host.ready_at`; the longest wait counts):
     an error of a single URL    `Booking.decide`: URL_ERROR_WAIT_TIMES times the usual wait
     a failure of the host       `HealthRules.wait`: HOST_RETRY_WAIT, twice as long each time, to a day
     a name that leads nowhere   `HealthRules.wait`: GONE seconds, once; then the host is given up
-    a block page (wall)         `wall_retry_wait`: HOST_RETRY_WAIT, doubled each time, to a day
+    a block page                `blocked_retry_wait`: HOST_RETRY_WAIT, doubled each time, to a day
     a download that was cut     `Booking.book_cut`: HOST_RETRY_WAIT at least
 
 Elsewhere: robots.txt that cannot be fetched (`RobotsAdmission.decide`, its origin alone), another
@@ -40,17 +40,17 @@ from webcrawl.frontier.health import (
     URL_ERROR_WAIT_TIMES,
     Failure,
     HealthRules,
+    blocked_retry_wait,
+    book_block_page,
     book_concurrent_failure,
     book_recovery,
     book_url_error,
-    book_walled_answer,
     error_uses_up_attempt,
     is_ambiguous_error,
     is_fault_of_host,
     mark_healthy,
     retry_time,
     seconds_until_url_retry,
-    wall_retry_wait,
     with_attempts_given_back,
 )
 from webcrawl.frontier.host_queues import Connections
@@ -58,7 +58,7 @@ from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import attempts, has_failed, is_plain
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.wait_words import RETRY_AFTER
-from webcrawl.store.jobdir.host_row import behind_wall
+from webcrawl.store.jobdir.host_row import is_blocked
 
 DOWNLOADS_KEPT = 5  # the last downloads of a host, by whose seconds its wait is computed
 
@@ -346,20 +346,21 @@ class Booking:
         host.ready_at = consequences.ready_at
         host.retired = consequences.retired
 
-    def book_walled(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
-        """Book an answer of a wall: the host is well, and nothing is known of the page.
+    def book_blocked(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
+        """Book a block page: the host is well, and nothing is known of the page.
 
-        Return when to retry the link, or None if it ends or waits in `host.wall`.
+        Return when to retry the link, or None if it ends or waits in `host.block_pages`.
         """
         limits = self.terms_of(host.name).limits
         host.times.append(outcome.seconds)
         del host.times[:-DOWNLOADS_KEPT]
-        # A wall is no failure: one ends with HOST_PATIENCE, and `why` would name a wrong cause.
+        # A block page is no failure: after failures the host would be given up at HOST_PATIENCE, and
+        # `why` would name a wrong cause.
         mark_healthy(host)
-        retry_link = book_walled_answer(host, link, outcome.wall, now)
+        retry_link = book_block_page(host, link, outcome.blocked_by, now)
         wait = self.wait(host)
-        if host.wall is not None and behind_wall(host):
-            wait = max(wait, wall_retry_wait(host.wall, limits.retry_wait))
+        if host.block_pages is not None and is_blocked(host):
+            wait = max(wait, blocked_retry_wait(host.block_pages, limits.retry_wait))
         retry_after = min(outcome.wait, limits.retry_after_max)
         host.ready_at = max(host.ready_at, now + max(wait, retry_after))
         if retry_link is None or host.retired:
@@ -380,10 +381,10 @@ class Booking:
     ) -> bool:
         """Return whether booking this outcome will lead to a retry, so that the answer is not kept.
 
-        It is False for a wall's answer, which is archived even if the link comes again.
+        It is False for a block page, which is archived even if the link comes again.
         """
         # Most outcomes are plain answers, for which no attempts are left.
-        if outcome.wall or not self._max_attempts(link, outcome):
+        if outcome.blocked_by or not self._max_attempts(link, outcome):
             return False
         return self.decide(host, link, outcome, now, news=news).retry is not None
 

@@ -170,7 +170,7 @@ def _hurry(host: Host, now: float) -> None:
 
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
-NOT_ANSWERING = (Health.FAILING, Health.ASIDE, Health.WALLED)
+NOT_ANSWERING = (Health.FAILING, Health.ASIDE, Health.BLOCKED)
 
 
 class Frontier:

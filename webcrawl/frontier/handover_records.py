@@ -14,11 +14,11 @@ from webcrawl.frontier.budgets import Budgets, domain_of
 from webcrawl.frontier.domain_table import TOP
 from webcrawl.frontier.host_queues import SitemapQuota
 from webcrawl.frontier.hosts import Host
-from webcrawl.store.jobdir.host_row import stored_row, stored_wall
+from webcrawl.store.jobdir.host_row import BlockPageRow, stored_block_pages, stored_row
 
 SLICE = 64  # rows looked at in one slice
 ORIGINS = 13  # the place of its origins in a host's record
-# The values of wall, missing, http2 and listed in a record of an older drone, which left out the last
+# The values of block_pages, missing, http2 and listed in a record of an older drone, which left out the last
 # of them
 ABSENT: tuple[Any, ...] = (None, b"", False, None)
 
@@ -151,11 +151,17 @@ def pack_host(host: Host, now: float) -> list[Any]:
         host.pages,
         host.retired,
         host.ip,
-        None if host.wall is None else [host.wall.vendor, now - host.wall.since, *host.wall[2:]],
+        _packed_block_pages(host.block_pages, now),
         host.missing,
         host.http2,
         *_more(host, now),
     ]
+
+
+def _packed_block_pages(row: BlockPageRow | None, now: float) -> list[Any] | None:
+    if row is None:
+        return None
+    return [row.vendor, now - row.since, *row[2:]]
 
 
 def _more(host: Host, now: float) -> list[Any]:
@@ -182,7 +188,7 @@ def merge_host(host: Host, value: list[Any], now: float) -> None:
     `merge_origins`.
     """
     _, wait, times, crawl_delay, failures, failed, pages, retired, ip, *more = value
-    wall, missing, http2, listed, *_ = (*more, *ABSENT[len(more) :])
+    block_pages, missing, http2, listed, *_ = (*more, *ABSENT[len(more) :])
     host.ready_at = max(host.ready_at, now + wait)
     host.times = times or host.times
     host.crawl_delay = max(host.crawl_delay, crawl_delay)
@@ -192,9 +198,9 @@ def merge_host(host: Host, value: list[Any], now: float) -> None:
     host.ip = ip or host.ip
     host.missing = host.missing or missing
     host.http2 = host.http2 or http2
-    if wall is not None and host.wall is None:
-        vendor, ago, *others = wall
-        host.wall = stored_wall((vendor, now - ago, *others))
+    if block_pages is not None and host.block_pages is None:
+        vendor, ago, *others = block_pages
+        host.block_pages = stored_block_pages((vendor, now - ago, *others))
     if listed is not None and host.listed is None:
         host.listed = SitemapQuota(*listed)
 

@@ -7,21 +7,22 @@ An answer that reports an error of the server's is the fault of its URL, if it i
 good answers. It is the host's if the server says how long to wait, if as many different URLs in a
 row get one as make a ROW, or if the host has never answered well.
 
-What follows from a block page (a wall, which a vendor's marks or its structure show):
+What follows from a block page (which a vendor's marks or its structure show):
 
     the answer    is archived, and has a line in crawl.log with the annotation `wall:VENDOR`. No
                   link of it is followed, and no output behind `news` gets it
-    its host      has not failed. It is behind the wall after WALL_ANSWERS such answers, or after
+    its host      has not failed. It is blocked after MIN_BLOCK_PAGES such answers in a row, or after
                   the first if it has never given a page. Then one URL at a time is asked for, as a
-                  probe, at intervals that grow to a day (`wall_retry_wait`), and the host waits
+                  probe, at intervals that grow to a day (`blocked_retry_wait`), and the host waits
                   set aside
     its URL       goes to the end of its host's queue, without losing an attempt. Until the host is
-                  known to be behind the wall, it waits in the host's record
-                  (`book_walled_answer`, `take_walled_links`)
-    its end       any other answer that says whether a page is there opens the wall (`opens_wall`).
-                  A URL that meets a wall again while its host gives pages is walled alone, and ends
+                  known to be blocked, it waits in the host's record
+                  (`book_block_page`, `take_blocked_links`)
+    its end       any other answer that says whether a page is there shows that the host is blocked
+                  no more (`unblocks_host`). A URL that gets a block page again while its host gives
+                  pages is blocked alone, and ends
 
-A wall that only words suggest (`wall:unknown`) is an annotation, and nothing follows for the host.
+A block page that only words suggest (`wall:unknown`) is an annotation, and nothing follows for the host.
 Nor does it from an answer to a spider's own request, which the spider gets.
 
 docs/frontier-inside.md has the tables. There is no I/O here, and no clock.
@@ -41,12 +42,12 @@ from webcrawl.frontier.families.shapes import CLOSE, shape_of
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import rule
 from webcrawl.store.jobdir.host_row import (
+    BlockPageRow,
     FailedRow,
     Health,
-    WallRow,
-    behind_wall,
     given_up,
     health_of,
+    is_blocked,
 )
 
 # Seconds: the longest wait between two tries, and the time after which a host that was given up is
@@ -498,35 +499,36 @@ def _is_known(host: Host, link: Link) -> bool:
     return has_failed_before or host.bad.get(_kind(link), 0) >= ROW
 
 
-WALLED = -1  # of Link.struck: the URL has met the wall before
-THERE_OR_NOT = frozenset((*range(200, 400), 404, 410))  # a wall denies with others
+MET_BLOCK_PAGE = -1  # of Link.struck: the URL has got a block page before
+THERE_OR_NOT = frozenset((*range(200, 400), 404, 410))  # block pages that deny have others
 
 
-def book_walled_answer(host: Host, link: Link, vendor: str, now: float) -> Link | None:
-    """Book a wall's answer in `host.wall`. Return the link if it is queued again, else None.
+def book_block_page(host: Host, link: Link, vendor: str, now: float) -> Link | None:
+    """Book a block page in `host.block_pages`. Return the link if it is queued again, else None.
 
-    A link of a host behind the wall is queued again. While the wall may be this URL's alone, the
-    link waits in `host.wall`, and `take_walled_links` returns it once the host is known to be
-    behind the wall. A link ends if it met the wall before and its host has given pages since.
+    A link of a blocked host is queued again. While perhaps only this URL is blocked, the link waits
+    in `host.block_pages`, and `take_blocked_links` returns it once the host is known to be blocked.
+    A link ends if it got a block page before and its host has given pages since.
     """
-    was_behind_wall = behind_wall(host)
-    before = host.wall or WallRow(vendor, now, 0)
-    row = WallRow(vendor, before.since, before.answers + 1, before.walled)
-    host.wall = row
-    if _ends_at_wall(link):
+    was_blocked = is_blocked(host)
+    before = host.block_pages or BlockPageRow(vendor, now, 0)
+    row = BlockPageRow(vendor, before.since, before.answers + 1, before.waiting_links)
+    host.block_pages = row
+    if _ends_at_block_page(link):
         return None
-    is_walled_alone = link.struck == WALLED and bool(host.pages) and not was_behind_wall
-    if is_walled_alone:
+    is_blocked_alone = link.struck == MET_BLOCK_PAGE and bool(host.pages) and not was_blocked
+    if is_blocked_alone:
         return None
-    link = replace(link, struck=WALLED)
-    if behind_wall(host):
+    link = replace(link, struck=MET_BLOCK_PAGE)
+    if is_blocked(host):
         return link
-    host.wall = WallRow(vendor, row.since, row.answers, (*row.walled, link.pack()))
+    waiting_links = (*row.waiting_links, link.pack())
+    host.block_pages = BlockPageRow(vendor, row.since, row.answers, waiting_links)
     return None
 
 
-def _ends_at_wall(link: Link) -> bool:
-    """Return whether a link ends with its first answer of a wall.
+def _ends_at_block_page(link: Link) -> bool:
+    """Return whether a link ends with its first block page.
 
     An awaited answer goes to the maker of the request, which may be the crawl itself. A page that
     is fetched again has its next time already.
@@ -535,26 +537,29 @@ def _ends_at_wall(link: Link) -> bool:
     return is_awaited or bool(link.history)
 
 
-def take_walled_links(host: Host) -> tuple[Packed, ...]:
-    """Remove and return the links that wait in `host.wall`, to be queued again.
+def take_blocked_links(host: Host) -> tuple[Packed, ...]:
+    """Remove and return the links that wait in `host.block_pages`, to be queued again.
 
-    They met the wall before the host was known to be behind it; empty while that is not known.
+    They got a block page before the host was known to be blocked; empty while that is not known.
     """
-    row = host.wall
-    if row is None or not row.walled or not behind_wall(host):
+    row = host.block_pages
+    if row is None or not row.waiting_links or not is_blocked(host):
         return ()
-    host.wall = WallRow(row.vendor, row.since, row.answers)
-    return row.walled
+    host.block_pages = BlockPageRow(row.vendor, row.since, row.answers)
+    return row.waiting_links
 
 
-def wall_retry_wait(row: WallRow, first: float) -> float:
-    """Return the seconds until the wall is tried again; they double from `first` on, to a DAY."""
+def blocked_retry_wait(row: BlockPageRow, first: float) -> float:
+    """Return the seconds until a blocked host is tried again.
+
+    They double with each block page, from `first` on, to a DAY.
+    """
     return wait_after(row.answers, first, DAY)
 
 
-def opens_wall(link: Link, outcome: Outcome) -> bool:
-    """Return whether this answer, which is not a wall's, shows that the host has no wall any more.
+def unblocks_host(link: Link, outcome: Outcome) -> bool:
+    """Return whether this answer, which is no block page, shows that the host is blocked no more.
 
-    A robots.txt does not show it, since walls often let it through.
+    A robots.txt does not show it, since blocked hosts often give it all the same.
     """
     return outcome.status in THERE_OR_NOT and bool(link.url) and not link.is_own

@@ -16,13 +16,13 @@ from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.hosts import Host
 from webcrawl.store.jobdir.host_row import (
     PLACES,
+    BlockPageRow,
     FailedRow,
     Health,
     HostState,
-    WallRow,
-    behind_wall,
     given_up,
     health_of,
+    is_blocked,
 )
 
 
@@ -78,7 +78,7 @@ class HostFacts:
     failures: int  # in a row
     failed: FailedRow | None  # what is known of these failures
     retired: int  # if not 0, the Status with which all its URLs end
-    wall: WallRow | None  # if it is behind one
+    block_pages: BlockPageRow | None  # if it is blocked
     pages: int
     downloads: tuple[float, ...]  # seconds of the last five
     address: str
@@ -92,8 +92,8 @@ class HostFacts:
     @property
     def health_in_words(self) -> str:
         """Its health in a few words, the first of which are those of `Health`."""
-        if self.health is Health.WALLED and self.wall is not None:
-            return f"{self.health.value}: {self.wall.vendor}, {self.wall.answers} in a row"
+        if self.health is Health.BLOCKED and self.block_pages is not None:
+            return f"{self.health.value}: {self.block_pages.vendor}, {self.block_pages.answers} in a row"
         if self.health is Health.HEALTHY and not self.downloads:
             return f"{self.health.value}: no answer yet"
         return _health_in_words(self.health, self.failures, self.retired)
@@ -125,7 +125,7 @@ def facts_of(host: Host, book: Booking, *, record: str, is_paused: bool) -> Host
         failures=host.failures,
         failed=host.failed,
         retired=host.retired,
-        wall=host.wall if behind_wall(host) else None,
+        block_pages=host.block_pages if is_blocked(host) else None,
         pages=host.pages,
         downloads=tuple(host.times),
         address=host.ip,

@@ -9,7 +9,7 @@ from webcrawl.base.model import Link, unpack, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.fifo import Fifo
-from webcrawl.frontier.health import URL_ERROR_WAIT_TIMES, wall_retry_wait
+from webcrawl.frontier.health import URL_ERROR_WAIT_TIMES, blocked_retry_wait
 from webcrawl.frontier.host_facts import (
     DomainFacts,
     HostFacts,
@@ -21,16 +21,16 @@ from webcrawl.frontier.host_origins import OF_HOST, text_at
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.wait_words import (
     ASIDE,
+    BLOCKED,
     CRAWL_DELAY,
     FAILURE,
     NEW,
     POLITENESS,
     RETRY_AFTER,
-    WALL,
     WHY,
     Waits,
 )
-from webcrawl.store.jobdir.host_row import FailedRow, behind_wall
+from webcrawl.store.jobdir.host_row import FailedRow, is_blocked
 
 MOST = 1000  # URLs that are shown of one host
 FEW, ROWS = 4, 256  # hosts that are named as reached, and rows that are read to find them: 5 ms
@@ -135,14 +135,12 @@ class HostInspection:
     def _pause(self, host: Host) -> tuple[float, str]:
         """Return the seconds of a host's pause, and its rule.
 
-        The rule is a wall, a failure, a new host, its Crawl-delay, or the policy.
+        The rule is a block page, a failure, a new host, its Crawl-delay, or the policy.
         """
         seconds = self._book.wait(host)
-        if host.wall is not None and behind_wall(host):
-            return max(
-                wall_retry_wait(host.wall, self._book.terms_of(host.name).limits.retry_wait),
-                seconds,
-            ), WALL
+        if host.block_pages is not None and is_blocked(host):
+            retry_wait = self._book.terms_of(host.name).limits.retry_wait
+            return max(blocked_retry_wait(host.block_pages, retry_wait), seconds), BLOCKED
         if host.failed is not None:
             longer = self._pause_after_failure(host, host.failed, seconds)
             if longer is not None:
@@ -208,7 +206,7 @@ class HostInspection:
         """Name the host that is next of those that are set aside."""
         with self._core.opened(name) as host:
             record = _waited_for(host)
-            has_failed = host.failing() or host.wall is not None
+            has_failed = host.failing() or host.block_pages is not None
             rule = self._rule(record, due) if has_failed else self._pause(record)[1]
             _name_next(found, host, record, rule if rule in WHY else ASIDE)
 
@@ -221,10 +219,10 @@ class HostInspection:
         if left_until == host.ready_at == at:
             return rule
         is_resting = at <= host.rested_at()
-        is_well = host.failed is None and host.wall is None
+        is_well = host.failed is None and host.block_pages is None
         if is_resting and is_well and not host.crawl_delay:
             return POLITENESS
-        if is_resting or host.failures or host.wall is not None:
+        if is_resting or host.failures or host.block_pages is not None:
             return self._pause(host)[1]
         return FAILURE  # the host itself may be requested, but its URLs wait to be retried
 
@@ -289,7 +287,7 @@ def _name_next(found: Waits, host: Host, record: Host, rule: str) -> None:
     found.rule = rule
     found.said = record.said
     found.of_robots = record.of_robots
-    found.wall = host.wall.vendor if host.wall is not None else ""
+    found.blocked_by = host.block_pages.vendor if host.block_pages is not None else ""
     if record is not host:
         found.origin = record.origin
     elif rule == FAILURE and host.said not in OF_HOST and host.failed is not None:

@@ -27,10 +27,10 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.host_row import (
     STATES,
     UNREADABLE,
+    BlockPageRow,
     FailedRow,
     HostState,
     OriginRow,
-    WallRow,
     pack,
     unpack,
 )
@@ -78,7 +78,7 @@ class Host:
     of_robots: bool = False  # that was its robots.txt's; likewise
     # it is left alone until then by this rule, not for what it did; likewise
     left: tuple[float, str] = (0.0, "")
-    wall: WallRow | None = None  # while nothing but a wall answers (health.py)
+    block_pages: BlockPageRow | None = None  # while it gives nothing but block pages (health.py)
     # kinds of URLs that fail while it is well; not stored
     bad: dict[int, int] = field(default_factory=dict)
     # what it shows for a URL that cannot exist, if it says that this is a page
@@ -193,13 +193,17 @@ class Host:
         if self.origins is not None:
             origins = [one.saved_origin(key) for key, one in self.origins.items()]
             listed = None if self.listed is None else self.listed.save()
-            return pack((*fields, ranked, self.wall, self.missing, self.http2, listed, origins))
+            return pack(
+                (*fields, ranked, self.block_pages, self.missing, self.http2, listed, origins)
+            )
         if self.listed is not None:
-            return pack((*fields, ranked, self.wall, self.missing, self.http2, self.listed.save()))
+            return pack(
+                (*fields, ranked, self.block_pages, self.missing, self.http2, self.listed.save())
+            )
         if self.http2:
-            return pack((*fields, ranked, self.wall, self.missing, self.http2))
-        if self.wall is not None or self.missing:
-            return pack((*fields, ranked, self.wall, self.missing))
+            return pack((*fields, ranked, self.block_pages, self.missing, self.http2))
+        if self.block_pages is not None or self.missing:
+            return pack((*fields, ranked, self.block_pages, self.missing))
         if ranked:
             return pack((*fields, ranked))
         return pack(fields)
@@ -274,7 +278,7 @@ class HostTable:
             ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, *more = unpack(
                 data
             )
-            aside, queue, ranked, wall, missing, http2, listed, origins = more
+            aside, queue, ranked, block_pages, missing, http2, listed, origins = more
             fifo = self._pool.fifo(queue)
             host = Host(
                 name,
@@ -291,7 +295,7 @@ class HostTable:
             )
             host.later = later
             host.aside = aside
-            host.wall = wall
+            host.block_pages = block_pages
             host.missing = missing
             host.http2 = http2
             host.listed = SitemapQuota(*listed) if listed is not None else None

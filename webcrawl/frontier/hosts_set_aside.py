@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.hosts import Host
-from webcrawl.store.jobdir.host_row import behind_wall
+from webcrawl.store.jobdir.host_row import is_blocked
 
 STEP = 1.1  # each length of wait is so many times the one before
 LEAST, MOST = 0.1, 86_400.0  # seconds; a host that has to wait for longer is due after a day
@@ -130,7 +130,7 @@ class SetAside:
 
     def _is_tried(self, host: Host) -> bool:
         """Return whether one URL of the host is tried now and then."""
-        return host.failing() >= self.failures or behind_wall(host)
+        return host.failing() >= self.failures or is_blocked(host)
 
     def keeps(self, host: Host) -> bool:
         """Return whether a host with URLs must not be active because it is paused.

@@ -31,6 +31,8 @@ HOST_BYTES = 768
 # a domain's record as a Python object, most of them without a queue: 560 measured
 DOMAIN_BYTES = 640
 POPULARITY = "popularity"
+# Names of counters in checkpoints of earlier versions, and what they are called now
+RENAMED_COUNTERS = {"hosts behind walls": "hosts blocked", "walls opened": "hosts unblocked"}
 # part of the memory for what a prioritizer learns, if it does, and of families: it comes off the
 # queues'
 LEARNT = 16
@@ -102,7 +104,8 @@ def open_frontier(
         core.queued = saved["queued"]
         # FRONTIER_QUEUES may have been raised since.
         core.width = max(saved["width"], rules.limits.queues)
-        core.counters.update(saved["counters"])
+        for name, count in saved["counters"].items():
+            core.counters[RENAMED_COUNTERS.get(name, name)] += count
         urls, hosts = saved["set aside"]
         core.aside.urls += urls
         core.aside.hosts += hosts

@@ -9,14 +9,14 @@ from webcrawl.base.model import Status
 
 # Rules
 NEW, POLITENESS, CRAWL_DELAY = "new", "politeness", "crawl-delay"
-FAILURE, RETRY_AFTER, WALL, NO_WAY = "failure", "retry-after", "wall", "no-way"
+FAILURE, RETRY_AFTER, BLOCKED, NO_WAY = "failure", "retry-after", "block-page", "no-way"
 ROBOTS, ASIDE = "robots", "aside"
 # a crawl that ends meanwhile says when it would go on
 FAILING = frozenset((FAILURE, RETRY_AFTER, NO_WAY, ROBOTS))
 WHY = {
     FAILURE: "after {said} from {host}",
     RETRY_AFTER: "as {host} asks (Retry-After)",
-    WALL: "for {host} (behind a wall: {wall})",
+    BLOCKED: "for {host} (blocked: {blocked_by})",
     NO_WAY: "for a way to {host}: the network, a proxy, the name servers or IPv6 is not working (see the log)",
     ROBOTS: "for {host}/robots.txt, which must be read before any page",
     ASIDE: "for {host} (set aside)",
@@ -28,8 +28,10 @@ FOR_OWNERS = {  # what the rule of a request's wait means, for the owner of the 
     CRAWL_DELAY: "the Crawl-delay of its robots.txt",
     FAILURE: "the last request failed: a wait that doubles each time",
     RETRY_AFTER: "the host asked for it, by Retry-After or a rate limit",
-    WALL: "the host had answered with a block page: a wait that doubles each time",
+    BLOCKED: "the host had answered with a block page: a wait that doubles each time",
 }
+# the rule BLOCKED in a requests.log that an earlier version began
+FOR_OWNERS["wall"] = FOR_OWNERS[BLOCKED]
 SAID = {
     Status.DNS_FAILED: "no address",
     Status.EXCLUDED: "a private address",
@@ -48,7 +50,7 @@ class Waits:
     origin: str = ""  # scheme, host and port, if only URLs of this origin wait
     seconds: float = 0.0  # until the turn of `host`
     rule: str = ""
-    wall: str = ""  # the vendor of its wall, if it is behind one
+    blocked_by: str = ""  # the vendor of its block page, if it gives one
     said: int = 0  # the status of its last failure, if that is known
     of_robots: bool = False  # that was its robots.txt's
 
@@ -65,4 +67,4 @@ class Waits:
         host = self.origin or self.host
         if self.of_robots and self.rule == FAILURE:
             host += "/robots.txt"
-        return why.format(said=said, host=host, wall=self.wall)
+        return why.format(said=said, host=host, blocked_by=self.blocked_by)

@@ -13,7 +13,7 @@ from heapq import nlargest
 from typing import Any, NamedTuple
 
 from webcrawl.base.model import FAILURES, Exchange, Link, Outcome, may_be_page
-from webcrawl.base.page_values import walled
+from webcrawl.base.page_values import has_block_page
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise import SHELL
 from webcrawl.record.tally import (
@@ -48,8 +48,8 @@ class Statistics:
     The statistics count each line of crawl.log and are part of its checkpoint, so that both agree
     after a kill.
 
-    A document is an answer of status 2xx, except a robots.txt, which is counted apart, and an
-    answer that a wall gave. Probes count only as downloads, because no site has their URLs.
+    A document is an answer of status 2xx, except a robots.txt, which is counted apart, and a
+    block page. Probes count only as downloads, because no site has their URLs.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -85,7 +85,7 @@ class Statistics:
             milliseconds = max(0, round(outcome.seconds * 1000))
             at = round(outcome.at * 1000)
             size = exchange.size
-            is_wall = bool(exchange.state.notes) and walled(exchange.state.notes)
+            is_block_page = bool(exchange.state.notes) and has_block_page(exchange.state.notes)
             self.count_answer(
                 outcome.status,
                 link.url,
@@ -94,7 +94,7 @@ class Statistics:
                 milliseconds,
                 size,
                 exchange.content_type,
-                is_wall=is_wall,
+                is_block_page=is_block_page,
             )
             if exchange.state.duplicate:
                 self.count_duplicate(size)
@@ -125,7 +125,7 @@ class Statistics:
         size: int,
         content_type: str,
         *,
-        is_wall: bool = False,
+        is_block_page: bool = False,
     ) -> None:
         """Count a URL that has ended with an answer, which came at the time `at`, in milliseconds."""
         self.lines += 1
@@ -141,7 +141,7 @@ class Statistics:
         row = self.hosts.row_of(host)
         row[MILLISECONDS] += milliseconds
         row[DOWNLOADS] += 1
-        is_document = 200 <= status < 300 and not is_wall and discovery.may_be_page
+        is_document = 200 <= status < 300 and not is_block_page and discovery.may_be_page
         if not is_document:
             self.series.add(at, 0, size)
             row[FAILED_URLS] += status >= 500
@@ -264,7 +264,7 @@ def count_log_line(statistics: Statistics, fields: list[str]) -> None:
         milliseconds,
         int(size),
         content_type,
-        is_wall=walled(annotations),
+        is_block_page=has_block_page(annotations),
     )
     for note in annotations:
         if note == DUPLICATE:

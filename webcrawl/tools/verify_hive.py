@@ -17,7 +17,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from webcrawl.base.page_values import walled
+from webcrawl.base.page_values import has_block_page
 from webcrawl.base.url_text import is_view, visible
 from webcrawl.crawl.hive.drone_check import (
     SavedDrone,
@@ -226,7 +226,7 @@ def _subject(fields: list[bytes]) -> LogSubject:
         return LogSubject.REVISIT
     if INLINE in notes:
         return LogSubject.AWAITED
-    return LogSubject.BLOCK_PAGE if walled(notes) else LogSubject.PAGE
+    return LogSubject.BLOCK_PAGE if has_block_page(notes) else LogSubject.PAGE
 
 
 def pages(crawl: Path) -> PlacedNames:

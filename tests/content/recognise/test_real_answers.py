@@ -30,7 +30,7 @@ def recorded():
 
 
 def test_recorded_answers_are_recognised():
-    """Of walls and shells at least 95 %, of soft 404s 85 % without a probe; ordinary pages are
+    """Of block pages and shells at least 95 %, of soft 404s 85 % without a probe; ordinary pages are
     pages.
     """
     counts = Counter(recorded())
@@ -60,8 +60,8 @@ def built(name="built", part=None):
         )
 
 
-def test_ordinary_pages_that_are_named_like_walls_are_pages():
-    """Of 159 traps, eleven are taken for something else, three of them for walls; of 106 walls, one
+def test_ordinary_pages_that_are_named_like_block_pages_are_pages():
+    """Of 159 traps, eleven are taken for something else, three of them for block pages; of 106 block pages, one
     is not.
     """
     counts = Counter(built())
@@ -79,11 +79,13 @@ def test_ordinary_pages_that_are_named_like_walls_are_pages():
 
 
 @pytest.mark.parametrize(
-    ("part", "walls", "missing", "shells", "taken"),
+    ("part", "block_pages", "missing", "shells", "taken"),
     [("first", 83, 24, 20, 1), ("second", 53, 13, 13, 3), ("third", 81, 6, 6, 1)],
 )
-def test_vendors_that_no_recorded_answer_has_are_recognised(part, walls, missing, shells, taken):
-    """Of 84, 58 and 83 walls and rate limits 83, 53 and 81; of 89, 63 and 101 pages that look like
+def test_vendors_that_no_recorded_answer_has_are_recognised(
+    part, block_pages, missing, shells, taken
+):
+    """Of 84, 58 and 83 block pages and rate limits 83, 53 and 81; of 89, 63 and 101 pages that look like
     them 1, 3 and 1.
 
     The third part has many denials in some 20 languages, and errors of servers and sites that are
@@ -94,7 +96,7 @@ def test_vendors_that_no_recorded_answer_has_are_recognised(part, walls, missing
 
     assert (
         sum(count for (label, kind), count in counts.items() if label in shut and kind in shut)
-        >= walls
+        >= block_pages
     )
     assert counts["soft404", "soft404"] >= missing
     assert counts["shell", "shell"] >= shells
@@ -102,7 +104,7 @@ def test_vendors_that_no_recorded_answer_has_are_recognised(part, walls, missing
 
 
 def test_articles_are_pages():
-    """None of 217 real ones is a wall or a soft 404; one of them is a shell, which shows nothing."""
+    """None of 217 real ones is a block page or a soft 404; one of them is a shell, which shows nothing."""
     found = Counter()
     for name in ("html-newspaper", "html-readability"):
         for path in (cases(name) / "pages").iterdir():

@@ -40,7 +40,7 @@ def test_a_header_field_is_a_mark_with_its_statuses(headers, status, kind):
 @pytest.mark.parametrize(
     "body", ["", page("Request denied"), page("News", ARTICLE), page("", SCRIPT)]
 )
-def test_999_is_a_wall_whatever_it_shows(body):
+def test_999_is_a_block_page_whatever_it_shows(body):
     """No page has this status. A vendor's own mark goes before it."""
     assert of(body, status=999) == "wall:999"
     assert of(body, (b"X-Li-Pop", b"prod"), status=999) == "wall:linkedin"
@@ -57,8 +57,8 @@ def test_999_is_a_wall_whatever_it_shows(body):
         ((b"Server", b"x"), 402, ""),
     ],
 )
-def test_who_wants_to_be_paid_is_a_wall(field, status, kind):
-    """A 402 that does not say how is somebody's unpaid bill, and what a page costs is no wall where
+def test_who_wants_to_be_paid_is_a_block_page(field, status, kind):
+    """A 402 that does not say how is somebody's unpaid bill, and what a page costs is no block page where
     it is given.
     """
     assert of(page("Words", ARTICLE), field, status=status) == kind
@@ -67,7 +67,9 @@ def test_who_wants_to_be_paid_is_a_wall(field, status, kind):
 @pytest.mark.parametrize(
     ("status", "kind"), [(200, "wall:script"), (503, "wall:script"), (404, ""), (302, "")]
 )
-def test_a_few_words_beside_a_script_that_asks_again_are_a_wall_with_an_error_too(status, kind):
+def test_a_few_words_beside_a_script_that_asks_again_are_a_block_page_with_an_error_too(
+    status, kind
+):
     """What says that there is no page, or that it is elsewhere, is that."""
     script = "<script>document.cookie = 'a=1'; location.reload()</script>"
 
@@ -196,7 +198,7 @@ def test_a_page_that_shows_little_is_what_its_title_says(title, text, kind):
         "Too many requests",
     ],
 )
-def test_a_page_about_walls_is_a_page(title):
+def test_a_page_about_block_pages_is_a_page(title):
     """A text of some length is what was asked for."""
     assert of(page(title, f"<h1>{title}</h1>{ARTICLE}")) == ""
 
@@ -210,8 +212,8 @@ def test_a_page_about_walls_is_a_page(title):
         '<p><a href="https://dan.com/">Dan</a> and <a href="https://accounts.google.com/signin/">Google</a>',
     ],
 )
-def test_who_writes_about_a_wall_shows_its_mark(text):
-    """Browsers of walls do not show what vendors put into their source, or show little else."""
+def test_who_writes_about_a_block_page_shows_its_mark(text):
+    """Browsers of block pages do not show what vendors put into their source, or show little else."""
     assert of(page("Notes on walls", text + ARTICLE[:1200])) == ""
 
 
@@ -305,13 +307,13 @@ def test_a_sentence_says_what_a_short_page_is(title, text, kind):
         ),
     ],
 )
-def test_who_tells_of_errors_and_walls_is_none(title, text):
+def test_who_tells_of_errors_and_block_pages_is_none(title, text):
     """A person, a quotation, a condition; or a title with another text."""
     assert of(page(title, f"{text}{SCRIPT}")) == ""
 
 
 def test_an_article_with_its_date_is_a_page():
-    """Errors and walls have no date of publication."""
+    """Errors and block pages have no date of publication."""
     date = '<meta property="article:published_time" content="2026-01-01">'
 
     assert of(page("Page not found", "<h1>Page not found</h1>")) == "soft404"
@@ -358,7 +360,7 @@ def test_a_429_is_a_rate_limit_however_large_its_source():
 
 
 def test_a_404_is_a_404():
-    """Only with a good status is it a soft one; a wall's mark counts with any."""
+    """Only with a good status is it a soft one; a block page's mark counts with any."""
     assert of(page("404 Not Found"), status=404) == ""
 
 
@@ -415,7 +417,7 @@ def test_a_shell_shows_nothing_but_has_scripts(body, kind):
         (SCRIPT, 200, "shell"),
     ],
 )
-def test_an_error_that_has_nothing_but_scripts_is_a_wall(body, status, kind):
+def test_an_error_that_has_nothing_but_scripts_is_a_block_page(body, status, kind):
     """An error of a site has words, and an application a place for its page."""
     assert of(page("", body), status=status) == kind
 
@@ -429,12 +431,14 @@ def test_an_error_that_has_nothing_but_scripts_is_a_wall(body, status, kind):
         ('document.cookie="a=1"', "shell"),
     ],
 )
-def test_a_page_with_nothing_but_a_script_that_sets_a_cookie_and_asks_again_is_a_wall(script, kind):
+def test_a_page_with_nothing_but_a_script_that_sets_a_cookie_and_asks_again_is_a_block_page(
+    script, kind
+):
     """So is one that hides what it does. A redirect alone is none."""
     assert of(page("", f"<script>{script}</script>")) == kind
 
 
-def test_a_captcha_in_a_form_that_a_reader_fills_in_is_no_wall():
+def test_a_captcha_in_a_form_that_a_reader_fills_in_is_no_block_page():
     """Newsletters and polls have one too."""
     form = "<form>{}<div class=h-captcha></div><button>Go</button></form>"
 
@@ -483,7 +487,7 @@ def test_what_will_be_closed_is_open():
 
 
 def test_what_is_no_html_is_judged_by_its_headers_alone():
-    """A text file that names walls is a text file."""
+    """A text file that names block pages is a text file."""
     assert (
         recogniser().recognise(
             200, [(b"Content-Type", b"text/plain")], b"<title>Request Rejected</title>"
@@ -644,7 +648,7 @@ def test_odd_bodies_are_pages():
     ("status", "kind"),
     [(202, "wall:unknown"), (403, "wall:unknown"), (302, ""), (308, ""), (404, "")],
 )
-def test_scripts_alone_under_a_redirect_are_no_wall(status, kind):
+def test_scripts_alone_under_a_redirect_are_no_block_page(status, kind):
     """Nobody reads the body of a redirect: where it leads is what counts.
 
     Of an error and a 202 it is the answer.
@@ -718,7 +722,7 @@ def test_a_server_that_fails_with_a_number_denies_nobody(status):
     )
 
 
-def test_a_page_that_says_which_request_a_guard_has_denied_is_a_wall():
+def test_a_page_that_says_which_request_a_guard_has_denied_is_a_block_page():
     """With a good status all of it is needed, and where it is a form, or links, it is a page."""
     text = "<p>Our firewall flagged your request. Ref. 18.7e1d3417.1741"
 
@@ -735,7 +739,7 @@ def test_a_page_that_says_which_request_a_guard_has_denied_is_a_wall():
     )
 
 
-def test_a_script_that_sets_a_cookie_and_reloads_is_a_wall_whatever_it_says():
+def test_a_script_that_sets_a_cookie_and_reloads_is_a_block_page_whatever_it_says():
     """Who shows something, or has a place for an application, is none."""
     script = '<script>document.cookie="a=1"; location.reload()</script>'
 
@@ -769,7 +773,7 @@ def test_a_denial_that_is_no_page(body, status, kind, value):
     assert recogniser().recognise(status, [(b"Content-Type", kind.encode())], body) == value
 
 
-def test_a_button_that_sets_a_cookie_is_no_wall():
+def test_a_button_that_sets_a_cookie_is_no_block_page():
     """Nor is a page with a heading of its own: a challenge reloads by itself, and has no more to
     say.
     """
@@ -789,7 +793,7 @@ def test_a_packed_script_that_fills_places_makes_a_shell():
     assert of(page("Checking", f"<div id=loader></div>{packed}")) == "wall:script"
 
 
-def test_what_a_site_loads_from_a_guard_does_not_make_its_page_a_wall():
+def test_what_a_site_loads_from_a_guard_does_not_make_its_page_a_block_page():
     """A menu, links and sentences are a site's own."""
     script = "<script src=/.safeline/static/x.js></script>"
 
@@ -819,7 +823,7 @@ def test_who_says_that_nobody_is_blocked_is_a_page():
 @pytest.mark.parametrize(
     ("said", "kind"), [("Radio Nord, 98.4 MHz", ""), ("Loading", "wall:script")]
 )
-def test_a_packed_script_beside_words_is_a_wall_if_they_say_what_it_does(said, kind):
+def test_a_packed_script_beside_words_is_a_block_page_if_they_say_what_it_does(said, kind):
     """Small pages have packed scripts too."""
     packed = "<script>eval(function(p,a,c,k,e,d){return p}('0',1,1,'x'.split('|'),0,{}))</script>"
 

@@ -142,18 +142,18 @@ class TestRetry:
         assert "has no URLs in its queue" in crawl.order("host a.org retry")
 
 
-class TestWall:
+class TestBlockPages:
     def test_it_is_said_and_retried(self, crawl):
         """Its vendor, its answers, and for how long; a retry asks as soon as politeness allows."""
         crawl.add("a.org", 3)
         frontier = crawl.crawl.parts.frontier
         link = crawl.crawl.take(crawl.crawl.parts.clock())
-        frontier.done(link, Outcome(200, 0.1, wall="anubis"), crawl.crawl.parts.clock())
+        frontier.done(link, Outcome(200, 0.1, blocked_by="anubis"), crawl.crawl.parts.clock())
         crawl.seconds += 20
 
         found = crawl.order("host a.org")
-        assert found["health"] == "behind a wall"
-        assert found["wall"] == {"vendor": "anubis", "answers": 1, "ago": 20.0}
+        assert found["health"] == "blocked"
+        assert found["block_pages"] == {"vendor": "anubis", "answers": 1, "ago": 20.0}
         assert crawl.order("host a.org retry") == "a.org may be fetched from again in 1.0 s"
         assert crawl.run(30)[0] == ("a.org", 21.0)
 

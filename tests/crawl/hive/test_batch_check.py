@@ -12,10 +12,10 @@ from webcrawl.base.model import Link, unpack
 from webcrawl.crawl.hive.batch import LINK_KINDS, MAX_ITEMS_BYTES, Kind
 from webcrawl.crawl.hive.batch_check import BatchCheck
 from webcrawl.frontier.handover_records import pack_host
-from webcrawl.frontier.health import WALLED
+from webcrawl.frontier.health import MET_BLOCK_PAGE
 from webcrawl.frontier.host_queues import SitemapQuota
 from webcrawl.frontier.hosts import Host
-from webcrawl.store.jobdir.host_row import FAILED, FailedRow, WallRow
+from webcrawl.store.jobdir.host_row import FAILED, BlockPageRow, FailedRow
 from webcrawl.urls.canonical import canonical_links
 
 SLOTS = 1024
@@ -26,7 +26,7 @@ ROBOTS = Link("http://a.test/robots.txt", "P", history="http://b.test").pack()
 HOST = ["a.test", 0.5, [0.1, 0.2], 0.0, 1, [1.0, 2.0, -2, 0, True, -1, 0.0, 0.0], 3, 0, "192.0.2.1"]
 NEW = [*HOST, None, b"", False]  # and what its sitemaps brought
 LISTED = SitemapQuota(7, credit=0.5, tried=[1, 2]).save()
-WALL = ["anubis", 3.5, 2, [LINK]]
+BLOCK_PAGES = ["anubis", 3.5, 2, [LINK]]
 SHOWN = b"\0" * 15
 DOMAIN = [False, 3, 1, 0, b"\0" * 8]
 SOUND = {
@@ -58,7 +58,10 @@ SOUND = {
             [0, "host", "a.test", [*HOST[:5], None, *HOST[6:]]],
             [0, "domain", "", DOMAIN],
         ),
-        *([0, "host", "a.test", [*HOST, WALL, b""]], [0, "host", "a.test", [*HOST, None, SHOWN]]),
+        *(
+            [0, "host", "a.test", [*HOST, BLOCK_PAGES, b""]],
+            [0, "host", "a.test", [*HOST, None, SHOWN]],
+        ),
         [0, "host", "a.test", [*NEW, LISTED]],
         [0, "host", "a.test", [*HOST, None, b"", True]],
     ],
@@ -127,12 +130,12 @@ UNSOUND = {
             [0, "host", "a.test", [*HOST[:2], 7, *HOST[3:]]],
             [0, "domain", "", [1]],
         ),
-        *([0, "host", "a.test", [*HOST, WALL]], [0, "host", "a.test", [*HOST, None, b"x"]]),
+        *([0, "host", "a.test", [*HOST, BLOCK_PAGES]], [0, "host", "a.test", [*HOST, None, b"x"]]),
         *(
-            [0, "host", "a.test", [*HOST, [*WALL[:3], [FORGED]], b""]],
+            [0, "host", "a.test", [*HOST, [*BLOCK_PAGES[:3], [FORGED]], b""]],
             [0, "host", "a.test", [*HOST, ["x"], b""]],
         ),
-        [0, "host", "b.test", ["b.test", *HOST[1:], WALL, b""]],
+        [0, "host", "b.test", ["b.test", *HOST[1:], BLOCK_PAGES, b""]],
         *(
             [0, "host", "a.test", [*NEW, []]],
             [0, "host", "a.test", [*NEW, [-1, *LISTED[1:]]]],
@@ -182,8 +185,8 @@ def test_a_host_of_which_everything_is_known():
     host.failed = FailedRow(
         1.0, 2.0, -2, 5, gone=True, origin=6, planned=7.0, asked=8.0, unwell=(9, -10)
     )
-    host.wall, host.missing, host.listed = (
-        WallRow("anubis", 3.5, 2, (LINK,)),
+    host.block_pages, host.missing, host.listed = (
+        BlockPageRow("anubis", 3.5, 2, (LINK,)),
         SHOWN,
         SitemapQuota(7),
     )
@@ -200,14 +203,14 @@ def test_a_host_of_which_everything_is_known():
     )
 
 
-def test_urls_that_have_met_a_wall():
-    """URLs that have met their host's wall, and the record of that host, are taken in as they are."""
-    met = replace(unpack(LINK), struck=WALLED).pack()
-    walled = [*HOST, ["anubis", 3.5, 2, [met]], b""]
+def test_urls_that_have_met_a_block_page():
+    """URLs that have met their host's block page, and the record of that host, are taken in as they are."""
+    met = replace(unpack(LINK), struck=MET_BLOCK_PAGE).pack()
+    has_block_page = [*HOST, ["anubis", 3.5, 2, [met]], b""]
     pieces = [
         [0, "urls", "a.test", [met]],
         [0, "later", "a.test", [[True, 1.0, met]]],
-        [0, "host", "a.test", walled],
+        [0, "host", "a.test", has_block_page],
     ]
 
     assert BatchCheck().sound_items(Kind.SLOT, pieces, SLOTS) == pieces

@@ -152,7 +152,7 @@ PAGE = (
 )
 STILL = PAGE.replace(b"<script>x()</script>", b"")
 MADE = b"<!doctype html><p>words that a script has made of nothing at all<a href=/more>more</a>"
-WALL = (
+BLOCK_PAGE = (
     b"<!doctype html><title>Making sure you're not a bot!</title>"
     b"<link rel=stylesheet href=/.within.website/x/xess/xess.css><h1>Making sure you're not a bot!</h1>"
 )
@@ -183,7 +183,7 @@ def render(deciding, body, document, host="a.test"):
 
 
 @pytest.mark.parametrize(
-    ("body", "kind"), [(SHELL, "shell"), (PAGE, ""), (WALL, "wall:unknown"), (LOGIN, "login")]
+    ("body", "kind"), [(SHELL, "shell"), (PAGE, ""), (BLOCK_PAGE, "wall:unknown"), (LOGIN, "login")]
 )
 def test_what_a_page_is_is_noted(deciding, body, kind):
     """So nobody has to find it out again, unless a document takes the page's place."""
@@ -225,9 +225,9 @@ def test_a_hosts_other_pages_are_compared(deciding):
     assert deciding.wanted(answer(PAGE, "b.test")) is None
 
 
-@pytest.mark.parametrize("body", [WALL, LOGIN])
+@pytest.mark.parametrize("body", [BLOCK_PAGE, LOGIN])
 def test_what_is_no_page_is_never_rendered(deciding, body):
-    """A browser might get past a wall, and that is not ours to do."""
+    """A browser might get past a block page, and that is not ours to do."""
     render(deciding, SHELL, MADE)
 
     assert [deciding.wanted(answer(body)) for _ in range(20)] == [None] * 20

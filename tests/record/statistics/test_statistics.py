@@ -125,8 +125,8 @@ class TestWhatCounts:
         assert heard(end, *ENDS).scripted.rows() == read.scripted.rows() == [("a.test", 1, 100)]
 
     @pytest.mark.parametrize("notes", [("wall:anubis",), ("truncated:length", "wall:akamai")])
-    def test_an_answer_of_a_wall_is_no_document(self, notes):
-        """It came in place of one; what words alone make a wall is one.
+    def test_a_block_page_is_no_document(self, notes):
+        """It came in place of one; what words alone make a block page is one.
 
         Answers and the log's lines say the same.
         """

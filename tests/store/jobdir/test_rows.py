@@ -28,7 +28,7 @@ from webcrawl.store.jobdir.job_dir import JobDir
 def test_the_health_of_a_host(failures, retired, health):
     """A host given up is that alone; one that fails says so, though it has given all its pages."""
     assert (
-        health_of(SimpleNamespace(failures=failures, retired=retired, pages=0, wall=None), 5)
+        health_of(SimpleNamespace(failures=failures, retired=retired, pages=0, block_pages=None), 5)
         is health
     )
 

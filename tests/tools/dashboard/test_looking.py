@@ -272,16 +272,16 @@ class TestRecent:
         assert found[-1].figures["pages"] == 1999
 
 
-def test_what_a_wall_answers_is_no_document_of_a_seed(tmp_path):
-    """It is as in the report: a URL counts once, as it ended last, and a wall's answer is no page."""
+def test_a_block_page_is_no_document_of_a_seed(tmp_path):
+    """It is as in the report: a URL counts once, as it ended last, and a block page is no page."""
     folder = made(tmp_path / "a")
-    seed, walled = "http://a.test/", "http://b.test/"
+    seed, blocked = "http://a.test/", "http://b.test/"
     lines = [
         crawl_line(NOW, Link(seed, seed=seed), Outcome(403), None, ["wall:anubis"]),
         crawl_line(NOW, Link(seed, seed=seed), Outcome(403), None, ["wall:anubis"]),
         crawl_line(NOW, Link(seed, seed=seed), Outcome(200), None, []),
         b"not a line of this log\n",
-        crawl_line(NOW, Link(walled, seed=walled), Outcome(200), None, ["wall:anubis"]),
+        crawl_line(NOW, Link(blocked, seed=blocked), Outcome(200), None, ["wall:anubis"]),
     ]
     (folder / LOG).parent.mkdir(exist_ok=True)
     (folder / LOG).write_bytes(b"".join(lines))
@@ -292,7 +292,7 @@ def test_what_a_wall_answers_is_no_document_of_a_seed(tmp_path):
         row.url: (row.status, row.found, row.fetched, row.failed)
         for row in progress.log.seeds.rows(9)
     }
-    assert rows == {seed: (200, 1, 1, 0), walled: (200, 1, 0, 0)}
+    assert rows == {seed: (200, 1, 1, 0), blocked: (200, 1, 0, 0)}
 
 
 def test_a_log_that_grows_and_is_cut_back(tmp_path):

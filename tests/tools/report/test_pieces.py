@@ -234,22 +234,22 @@ class TestSeeds:
         (seed,) = read(tmp_path / "crawl.log").seeds.rows(9)
         assert (seed.found, seed.fetched, seed.failed) == (2, 2, 0)
 
-    def test_a_url_behind_a_wall_counts_once(self, tmp_path):
-        """Each answer of a wall has its line, but a URL has one end: its last.
+    def test_a_url_behind_a_block_page_counts_once(self, tmp_path):
+        """Each block page has its line, but a URL has one end: its last.
 
-        One whose host is shut has none yet.
+        One whose host is blocked has none yet.
         """
         row = "2026-01-02T03:04:05.006Z {} 9 http://{} L - - #001 20260102030405000+1 - http://a.test/ {}\n"
-        wall = "wall:cloudflare"
+        block_page = "wall:cloudflare"
         ends = [
-            (403, "a.test/1", wall),
-            (503, "a.test/2", wall),
-            (403, "a.test/1", f"price:1,{wall}"),
+            (403, "a.test/1", block_page),
+            (503, "a.test/2", block_page),
+            (403, "a.test/1", f"price:1,{block_page}"),
         ]
         ends += [
             (200, "a.test/1", "-"),
-            (403, "a.test/alone", wall),
-            (403, "shut.test/1", wall),
+            (403, "a.test/alone", block_page),
+            (403, "shut.test/1", block_page),
             (404, "a.test/2", "-"),
         ]
         (tmp_path / "crawl.log").write_text("".join(row.format(*end) for end in ends))
@@ -298,7 +298,7 @@ def test_hosts_whose_documents_are_empty():
 
 
 class TestTheLog:
-    def test_a_damaged_url_behind_a_wall(self, tmp_path):
+    def test_a_damaged_url_behind_a_block_page(self, tmp_path):
         """Its host is none that waits, whatever bytes it has."""
         line = b"2026-01-02T03:04:05.006Z 403 9 http://\xff/ L - - #001 20260102030405000+1 - - wall:cloudflare\n"
         (tmp_path / "crawl.log").write_bytes(line)

@@ -131,8 +131,8 @@ class TestSound:
         assert said_by_two(copy, path="LP") == []
         assert said_by_two(copy, notes="inline") == []
 
-    def test_a_page_behind_a_wall_that_moved(self, copy):
-        """The wall has answered the former owner, the present one asks again: such a URL had not
+    def test_a_page_behind_a_block_page_that_moved(self, copy):
+        """The former owner got the block page, the present one asks again: such a URL had not
         ended.
         """
         assert said_by_two(copy, notes="3t,wall:anubis") == []

@@ -63,8 +63,8 @@ def test_every_url_of_the_truth(simweb, redis, tmp_path):
     ("notes", "state", "drone"),
     [(["wall:anubis"], "queued", 1), (["wall:unknown"], "fetched", 0), ([], "fetched", 0)],
 )
-def test_a_url_behind_a_wall_that_moved(tmp_path, notes, state, drone):
-    """What a wall has answered one drone does not count while the URL waits at another, to which
+def test_a_url_behind_a_block_page_that_moved(tmp_path, notes, state, drone):
+    """A block page that one drone got does not count while the URL waits at another, to which
     its host went.
     """
     asked, other = (

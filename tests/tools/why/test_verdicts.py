@@ -34,7 +34,13 @@ def line(status, notes="-", size="-"):
 
 def host(**of):
     """A host's record, as far as sentences need it."""
-    plain = {"name": "a.test", "retired": 0, "failed": None, "wall": None, "is_paused": False}
+    plain = {
+        "name": "a.test",
+        "retired": 0,
+        "failed": None,
+        "block_pages": None,
+        "is_paused": False,
+    }
     return SimpleNamespace(**{**plain, **of})
 
 
@@ -57,7 +63,7 @@ def said(state):
 NEW = {}
 GOOD = {"log_lines": [line(200, size="5")]}
 ROBOTS = {"robots": RobotsVerdict(RobotsState.FORBIDDEN, "http://a.test", "/x", allows=False)}
-WALL = host(wall=SimpleNamespace(vendor="anubis", answers=9, since=1.0))
+BLOCK_PAGE = host(block_pages=SimpleNamespace(vendor="anubis", answers=9, since=1.0))
 SPENT = DomainFacts("a.test", 9, 9, 0, seed=False, over_budget=3, debt=0, lead=9)
 DEEP = {"filters": [FilterVerdict("depth", REFUSES, "deeper")]}
 SCOPE = {"filters": [FilterVerdict("scope", REFUSES, "outside")]}
@@ -236,10 +242,10 @@ ROWS = [
     ),
     (
         "; its host answers with block pages ({}): {} since {}. {}",
-        {**place(places.HOST), "host": WALL},
+        {**place(places.HOST), "host": BLOCK_PAGE},
         place(places.HOST),
     ),
-    (verdict.PROBED, {**place(places.HOST), "host": WALL}, place(places.HOST)),
+    (verdict.PROBED, {**place(places.HOST), "host": BLOCK_PAGE}, place(places.HOST)),
     (
         "{}{} at {}, and is in the archive",
         {"index_entries": [SimpleNamespace(status=200, date="2026-11-23T10:00:00Z")]},

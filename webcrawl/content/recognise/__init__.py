@@ -1,8 +1,8 @@
-"""Recognises what an answer is: a page, a block page (captcha, challenge, denial: a wall), a soft
-404, a shell, … (docs/block-pages.md).
+"""Recognises what an answer is: a page, a block page (captcha, challenge, denial), a soft 404, a
+shell, … (docs/block-pages.md).
 """
 
-from webcrawl.base.page_values import wall_of
+from webcrawl.base.page_values import block_page_vendor
 from webcrawl.content.recognise.marks import MarkTable
 from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.recogniser import PARKED, SHELL, Recogniser, recogniser
@@ -16,6 +16,6 @@ __all__ = [
     "MarkTable",
     "Probe",
     "Recogniser",
+    "block_page_vendor",
     "recogniser",
-    "wall_of",
 ]

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from webcrawl.base.model import header
-from webcrawl.base.page_values import SCRIPT, UNKNOWN, WALL
+from webcrawl.base.page_values import BLOCK_PAGE, SCRIPT, UNKNOWN
 from webcrawl.content.html import encodings
 from webcrawl.content.html.encodings import encoding_of
 from webcrawl.content.html.shown_text import shows_more
@@ -241,11 +241,11 @@ class Recogniser:
         has_prose = answer.prose_chars > MAX_CAPTION_CHARS
         is_page_of_site = has_links and answer.is_part_of_site and has_prose
         if is_page_of_site:  # it loads a vendor's script, and is not the vendor's page
-            of_page += filter(_is_wall, candidates)
+            of_page += filter(_is_block_page, candidates)
         return of_page
 
     def _visible_marks(self, answer: HtmlAnswer, *, has_links: bool) -> list[Mark]:
-        """Return the marks that a reader sees on a page that may be about walls or parked domains."""
+        """Return the marks that a reader sees on a page that may be about block pages or parked domains."""
         in_title = self._marks.shown(
             f"<title>{answer.shape.title}</title><h1>{answer.shape.heading}</h1>"
         )
@@ -286,15 +286,15 @@ def _needs_short_text(mark: Mark) -> bool:
     return mark.bare or mark.kind.partition(":")[0] in MAX_MARKED_CHARS
 
 
-def _is_wall(mark: Mark) -> bool:
-    return mark.kind.startswith(WALL)
+def _is_block_page(mark: Mark) -> bool:
+    return mark.kind.startswith(BLOCK_PAGE)
 
 
 def _topics(answer: HtmlAnswer) -> tuple[str, ...]:
     """Return the kinds of marks that the page may be about."""
     topics = []
     if answer.is_part_of_site or answer.quotes_code:
-        topics.append(WALL)
+        topics.append(BLOCK_PAGE)
     if answer.is_dated or _is_about_domains(answer):
         topics.append(PARKED)
     return tuple(topics)

@@ -84,15 +84,15 @@ def may_deny(status: int) -> bool:
     return status >= 400 and status not in ELSE and status not in FAILED
 
 
-def denies(marks: MarkTable, status: int, shape: DocumentShape, *, walled: bool) -> bool:
+def denies(marks: MarkTable, status: int, shape: DocumentShape, *, says_block_page: bool) -> bool:
     """Return whether an error turns away a client, a network or a request, with no site around it.
 
-    `walled`: a sentence says that it is a wall, as challenges do, which deny nothing.
+    `says_block_page`: a sentence says that it is a block page, as challenges do, which deny nothing.
     """
     if not may_deny(status) or not _is_alone(shape):
         return False
     said = f"{shape.title}\n{shape.text}"
-    has_denial = walled or marks.says(ErrorMarks.DENIES, said)
+    has_denial = says_block_page or marks.says(ErrorMarks.DENIES, said)
     if not has_denial:
         return False
     # A bare "Access denied" may be about the URL: so a guard, or what was denied, stands beside it
@@ -141,8 +141,8 @@ def _is_alone(shape: DocumentShape) -> bool:
 
 PAGE = ""
 RATELIMIT, MAINTENANCE, LOGIN, SOFT404 = "ratelimit", "maintenance", "login", "soft404"
-# The kind's name in the word lists; its pages are recognised as UNKNOWN, a wall without a vendor
-WALL = "wall"
+# The kind's name in the word lists; its pages are recognised as UNKNOWN, a block page without a vendor
+BLOCK_PAGE = "wall"
 
 MAX_CHARS_UNDER_TITLE = 12  # prose so short that only the title speaks
 BLOCKED = 999  # LinkedIn and others send it to crawlers; no standard has it
@@ -169,7 +169,7 @@ RULES = {
     MAINTENANCE: ClaimRule(
         lambda answer: answer.may_replace_page, is_ambiguous=True, bears_short_prose=True
     ),
-    WALL: ClaimRule(
+    BLOCK_PAGE: ClaimRule(
         lambda answer: answer.may_replace_page and not answer.is_failure, is_ambiguous=True
     ),
     LOGIN: ClaimRule(lambda answer: answer.has_password_field, bears_any_prose=True),
@@ -230,7 +230,7 @@ class SelfDescription:
         if said.is_personal and not answer.has_password_field:
             return PAGE
         claimed = self._claimed_kind(answer, said)
-        if claimed == WALL:
+        if claimed == BLOCK_PAGE:
             return UNKNOWN
         if claimed != PAGE:
             return claimed
@@ -247,22 +247,25 @@ class SelfDescription:
         return PAGE
 
     def _kind_of_failure(self, answer: HtmlAnswer, said: OwnWords) -> str:
-        """Return the kind of wall behind an error, or PAGE. A server's stock message is no wall."""
+        """Return the kind of block page that an error is, or PAGE.
+
+        A server's stock message is no block page.
+        """
         marks, shape = self._marks, answer.shape
-        says_wall = marks.words(WALL, said.headline)
-        if denies(marks, answer.status, shape, walled=says_wall):
+        says_block_page = marks.words(BLOCK_PAGE, said.headline)
+        if denies(marks, answer.status, shape, says_block_page=says_block_page):
             return DENIAL
         if answer.status in NEEDS_PASSWORD or not answer.may_replace_page:
             return PAGE
-        if says_wall:
+        if says_block_page:
             return UNKNOWN
         if answer.is_part_of_site:
             return PAGE
-        # The plain 403 of a server or a framework: a rule that took each for a wall was taken back,
-        # because a robots.txt that is a plain 403 allows everything
+        # The plain 403 of a server or a framework: a rule that took each for a block page was taken
+        # back, because a robots.txt that is a plain 403 allows everything
         is_plain = marks.says(ErrorMarks.RIGHTS, said.headline) or marks.is_stock(said.headline)
-        names_wall = marks.names(WALL, said.headline, whole=False)
-        return UNKNOWN if names_wall and not is_plain else PAGE
+        names_block_page = marks.names(BLOCK_PAGE, said.headline, whole=False)
+        return UNKNOWN if names_block_page and not is_plain else PAGE
 
     def _reports_a_block(self, answer: HtmlAnswer, said: OwnWords) -> bool:
         """Return whether a short page with a good status says that the request was blocked."""
@@ -279,8 +282,8 @@ class SelfDescription:
         is_article = answer.is_dated
         if is_article:
             return False
-        is_wall_within_site = kind == WALL and answer.is_part_of_site
-        if is_wall_within_site:
+        is_block_page_within_site = kind == BLOCK_PAGE and answer.is_part_of_site
+        if is_block_page_within_site:
             return False
         confirmed = self._is_confirmed(kind, answer, said)
         if not confirmed and self._is_about_something_else(kind, answer, said):
@@ -307,14 +310,18 @@ class SelfDescription:
             return True
         first_sentence = said.sentences.partition("\n")[0]
         is_caption = answer.prose_chars <= MAX_CAPTION_CHARS
-        return kind == WALL and is_caption and self._marks.names(kind, first_sentence, whole=True)
+        return (
+            kind == BLOCK_PAGE
+            and is_caption
+            and self._marks.names(kind, first_sentence, whole=True)
+        )
 
     def _title_names_it(
         self, kind: str, answer: HtmlAnswer, said: OwnWords, *, confirmed: bool
     ) -> bool:
         """Return whether a part of the title is a name of the kind, and nothing else has the name."""
-        acts_like_wall = kind == WALL and answer.acts_by_itself
-        is_supported = confirmed or acts_like_wall
+        acts_like_block_page = kind == BLOCK_PAGE and answer.acts_by_itself
+        is_supported = confirmed or acts_like_block_page
         if RULES[kind].is_ambiguous and not is_supported:
             return False
         return self._marks.names(kind, said.title_parts, whole=True)
@@ -322,10 +329,13 @@ class SelfDescription:
     def _headline_says_it(
         self, kind: str, answer: HtmlAnswer, said: OwnWords, *, confirmed: bool
     ) -> bool:
-        """Return whether title or headings say it in a sentence. A wall needs further support."""
+        """Return whether title or headings say it in a sentence.
+
+        A block page needs further support.
+        """
         if not self._marks.words(kind, said.headline):
             return False
-        if kind != WALL or confirmed or answer.acts_by_itself:
+        if kind != BLOCK_PAGE or confirmed or answer.acts_by_itself:
             return True
         return (
             self._marks.words(kind, answer.shape.headings)

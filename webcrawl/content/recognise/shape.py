@@ -72,7 +72,7 @@ class DocumentShape:
     textareas: int
     fields: int  # that a reader fills in
     published: int  # dates of publication, which errors do not have
-    sites: int  # elements that a site's pages have, and walls do not
+    sites: int  # elements that a site's pages have, and block pages do not
     blank: bool  # the body has nothing but scripts
     filled: int  # elements of content in the mounts
 

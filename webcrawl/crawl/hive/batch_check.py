@@ -75,7 +75,7 @@ Failures = Annotated[
     list[Signed | list[Signed]], Meta(min_length=MIN_FAILURE_FIELDS, max_length=NUMBERS + 1)
 ]
 Origin = tuple[Whole, str, Number, Whole, Whole, Failures | None]
-Wall = tuple[str, Number, Whole, list[bytes]]
+BlockPages = tuple[str, Number, Whole, list[bytes]]
 Pages = tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]  # linked to, and listed
 Listed = tuple[Count, bool, Annotated[float, Meta(ge=0, lt=1)], Pages, Pages]
 
@@ -102,7 +102,7 @@ class HostRecord(Struct, array_like=True):
     pages: Whole
     retired: Whole
     ip: str
-    wall: Wall | None = None
+    block_pages: BlockPages | None = None
     missing: Annotated[bytes, Meta(max_length=FORM.size)] = b""
     http2: bool = False
     listed: Listed | None = None
@@ -125,7 +125,7 @@ PIECE_VALUES: dict[str, Any] = {  # the type of `value`, by the kind of the piec
     "host": HostRecord,
     "domain": Domain,
 }
-# Every version that sends a host's `wall` sends `missing` too: no record ends between the two.
+# Every version that sends a host's `block_pages` sends `missing` too: no record ends between the two.
 FIELDS_WITHOUT_MISSING = HostRecord.__struct_fields__.index("missing")
 
 
@@ -276,8 +276,8 @@ class BatchCheck:
                 _check_failures(failures)
             if origin and not _is_origin_of(host.name, origin):
                 raise UnsoundError("an origin of another host")
-        if host.wall is not None:
-            *_, records = host.wall
+        if host.block_pages is not None:
+            *_, records = host.block_pages
             for record in records:
                 self._check_record(record)
                 if host_of(unpack(record).url) != host.name:

@@ -1,4 +1,4 @@
-"""Drops what is not news: known bodies, unchanged and withheld pages, robots.txt and walls.
+"""Drops what is not news: known bodies, unchanged and withheld pages, robots.txt and block pages.
 
 The archive has them all the same: it comes first.
 """

@@ -197,7 +197,7 @@ class Deciding:
     def wanted(self, exchange: Exchange) -> Wanted | None:
         """Return None for a page that stays as it was sent.
 
-        A wall is never rendered: a browser might get past it.
+        A block page is never rendered: a browser might get past it.
         """
         kind = self._recogniser.recognise(
             exchange.status, exchange.headers, exchange.body, names=exchange.names

@@ -152,8 +152,8 @@ class WalkFrontier(Frontier):
     # -- done
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
-        # Without the wall it is not retried: the walker goes on elsewhere
-        final = super().done(link, replace(outcome, wall=""), now)
+        # Without the block page it is not retried: the walker goes on elsewhere
+        final = super().done(link, replace(outcome, blocked_by=""), now)
         if final:
             self._ended(link, outcome.status)
         return final

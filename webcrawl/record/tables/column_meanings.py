@@ -64,7 +64,7 @@ COLUMN_MEANINGS = {
     "rel": "As written, 200 characters at most.",
     "followed": "The link was submitted to filters and seen store.",
     "state": "`active`, `parked`, `aside` or `idle`.",
-    "health": "`healthy`, `failing`, `aside`, `behind a wall`, `spent` or `given up`.",
+    "health": "`healthy`, `failing`, `aside`, `blocked`, `spent` or `given up`.",
     "pages": "URLs that were fetched.",
     "queued": "URLs that wait in its queue.",
     "failures": "Failures in a row, up to now.",

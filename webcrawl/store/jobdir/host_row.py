@@ -23,10 +23,10 @@ FIELDS = (float, list, float, int, int, int, str, list, list | None, float | Non
 FAILED = (float, float, int, int, bool, int, float, float, list)
 # and of the fields behind these, which only some rows have
 MORE = (list | bytes, list | None, bytes, bool, list | None, list)
-# how many of MORE a row may have: not two, as wall and missing came together
+# how many of MORE a row may have: not two, as block_pages and missing came together
 FURTHER_FIELDS = (0, 1, 3, 4, 5, 6)
 ORIGIN = (int, str, float, int, int, list | None, list, bytes | None, list)  # one of its origins
-WALL = (str, float, int, tuple)
+BLOCK_PAGES = (str, float, int, tuple)
 LISTED = (int, bool, float, list, list)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, struct.error)
 Row = tuple[str, int, bytes, int]
@@ -70,7 +70,7 @@ class Health(Enum):
     SPENT = "spent"  # it has given all its pages: HOST_MAX_PAGES
     GIVEN_UP = "given up"  # its URLs end, because it was away for too long
     # it answers with block pages only: one URL is tried at growing intervals, from aside
-    WALLED = "behind a wall"
+    BLOCKED = "blocked"
 
 
 class HostLike(Protocol):
@@ -89,29 +89,29 @@ class HostLike(Protocol):
         """Return the number of pages that the host has given."""
 
     @property
-    def wall(self) -> WallRow | None:
-        """Return the record of the host's block page; None if it shows none."""
+    def block_pages(self) -> BlockPageRow | None:
+        """Return the record of the host's block pages in a row; None if it shows none."""
 
 
-WALL_ANSWERS = 3  # answers in a row: a host that has given pages before is behind a wall
+MIN_BLOCK_PAGES = 3  # in a row: a host that has given pages before is blocked
 
 
-class WallRow(NamedTuple):
-    """The wall of one host, while only the wall answers; stored with the host."""
+class BlockPageRow(NamedTuple):
+    """The block pages of one host, while it gives nothing else; stored with the host."""
 
     vendor: str
     since: float
     answers: int  # in a row
-    # the links that have ended so before the host was known to be behind it
-    walled: tuple[Packed, ...] = ()
+    # the links that got one before the host was known to be blocked
+    waiting_links: tuple[Packed, ...] = ()
 
 
-def behind_wall(host: HostLike) -> bool:
+def is_blocked(host: HostLike) -> bool:
     """Return whether a host answers with block pages only."""
-    if host.wall is None:
+    if host.block_pages is None:
         return False
     # The first answer decides for a host that has given no page yet
-    return host.wall.answers >= WALL_ANSWERS or not host.pages
+    return host.block_pages.answers >= MIN_BLOCK_PAGES or not host.pages
 
 
 def given_up(host: HostLike) -> bool:
@@ -128,8 +128,8 @@ def health_of(host: HostLike, max_failures: int) -> Health:
         return Health.GIVEN_UP
     if host.failures:
         return Health.ASIDE if host.failures >= max_failures else Health.FAILING
-    if behind_wall(host):
-        return Health.WALLED
+    if is_blocked(host):
+        return Health.BLOCKED
     return Health.SPENT if host.retired else Health.HEALTHY
 
 
@@ -207,7 +207,7 @@ class HostRow(NamedTuple):
     queue: bytes | None
     # its queues by priority: above 0 before the queue, below 0 after it
     ranked: list[tuple[int, bytes]]
-    wall: WallRow | None = None
+    block_pages: BlockPageRow | None = None
     # what it shows for a URL that cannot exist, if it says that this is a page
     missing: bytes = b""
     http2: bool = False  # it speaks nothing else
@@ -242,7 +242,7 @@ def _in_serving_order(queue: bytes | None, ranked: Iterable[tuple[int, bytes]]) 
     return [saved for _, saved in queues]
 
 
-# Packs the fields as FIELDS has them; then queues by priority, wall, missing, http2, listed and
+# Packs the fields as FIELDS has them; then queues by priority, block_pages, missing, http2, listed and
 # origins, if there are any.
 pack: Callable[[tuple[Any, ...]], bytes] = msgpack.packb
 
@@ -268,7 +268,7 @@ def unpack(data: bytes) -> tuple[Any, ...]:
     ) = msgpack.unpackb(data)
     # Each version of the program has added fields at the end, which older rows lack
     ranked = saved_queues(*later_fields[:1])
-    wall, missing = later_fields[1:3] or (None, b"")  # these two came together
+    block_pages, missing = later_fields[1:3] or (None, b"")  # these two came together
     is_http2 = later_fields[3:4] == [True]
     listed = later_fields[4] if len(later_fields) > 4 else None
     origins = [*map(stored_origin, later_fields[5])] if len(later_fields) > 5 else []
@@ -278,16 +278,16 @@ def unpack(data: bytes) -> tuple[Any, ...]:
     plain_fields = ready_at, times, crawl_delay, failures, pages, retired, ip
     return (
         *(*plain_fields, later, failed_row, aside or 0.0, queue),
-        *(ranked, stored_wall(wall), missing, is_http2, listed, origins),
+        *(ranked, stored_block_pages(block_pages), missing, is_http2, listed, origins),
     )
 
 
-def stored_wall(fields: Iterable[Any] | None) -> WallRow | None:
+def stored_block_pages(fields: Iterable[Any] | None) -> BlockPageRow | None:
     """Return the row that was stored with these fields, or sent by another drone."""
     if fields is None:
         return None
-    vendor, since, answers, walled = fields
-    return WallRow(vendor, since, answers, tuple(walled))
+    vendor, since, answers, waiting_links = fields
+    return BlockPageRow(vendor, since, answers, tuple(waiting_links))
 
 
 def saved_queues(ranked: Iterable[tuple[int, bytes]] | bytes = ()) -> list[tuple[int, bytes]]:
@@ -335,8 +335,8 @@ def _has_other_fields(_: HostRow, values: list[Any]) -> bool:
     return further not in FURTHER_FIELDS or not _have_types(values, (*FIELDS, *MORE))
 
 
-def _has_bad_wall(found: HostRow, _: list[Any]) -> bool:
-    return found.wall is not None and not _have_types(found.wall, WALL)
+def _has_bad_block_pages(found: HostRow, _: list[Any]) -> bool:
+    return found.block_pages is not None and not _have_types(found.block_pages, BLOCK_PAGES)
 
 
 def _has_bad_listed(found: HostRow, _: list[Any]) -> bool:
@@ -364,7 +364,7 @@ def _has_bad_failures(_: HostRow, values: list[Any]) -> bool:
 # values as they are packed. In this order: what comes later relies on the types that were checked before.
 FLAWS: tuple[tuple[str, Callable[[HostRow, list[Any]], bool]], ...] = (
     ("not a host record", _has_other_fields),
-    ("not a valid record of a block page", _has_bad_wall),
+    ("not a valid record of a block page", _has_bad_block_pages),
     ("not a valid list of sitemaps", _has_bad_listed),
     ("not a valid origin", _has_bad_origins),
     ("not a valid priority", _has_bad_priorities),

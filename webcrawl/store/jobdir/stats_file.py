@@ -124,7 +124,7 @@ UNREACHED = "unreached"
 RECOGNISED = "recognised/"
 # requests of rendered pages: a counter of all, and with the reason behind a slash
 REFUSED = "browser/refused"
-WALL = "wall/"  # after that, before a vendor
+BLOCK_PAGE = "wall/"  # after that, before a vendor
 # statuses of servers that fail, not of missing pages
 SERVER_ERRORS = frozenset((408, 429, *range(500, 600)))
 MOST_BYTES = 1 << 24  # bytes that are read
@@ -160,17 +160,17 @@ def recognised(figures: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, in
     """Return how many answers were block pages, by vendor, and how many were otherwise no pages, by
     kind.
     """
-    walls: dict[str, int] = {}
+    block_pages: dict[str, int] = {}
     no_pages: dict[str, int] = {}
     for name, number in figures.items():
         if not name.startswith(RECOGNISED) or not number:
             continue
         kind = name.removeprefix(RECOGNISED)
-        if kind.startswith(WALL):
-            walls[kind.removeprefix(WALL)] = number
+        if kind.startswith(BLOCK_PAGE):
+            block_pages[kind.removeprefix(BLOCK_PAGE)] = number
         else:
             no_pages[kind] = number
-    return walls, no_pages
+    return block_pages, no_pages
 
 
 def without_page(outcomes: Mapping[Any, int]) -> dict[int, int]:

@@ -10,7 +10,7 @@ from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from webcrawl.base.page_values import walled
+from webcrawl.base.page_values import has_block_page
 from webcrawl.record.statistics import Statistics, count_log_line, host_if_any
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import OURS, fields
@@ -240,7 +240,7 @@ class LogFindings:
         is_of_crawl = path[-1:] in OURS
         if not is_of_crawl:
             # The search in bytes spares most lines the decoding.
-            is_block_page = b"wall:" in notes and walled(notes.decode("ascii").split(","))
+            is_block_page = b"wall:" in notes and has_block_page(notes.decode("ascii").split(","))
             self.note_line(url, seed, status, is_block_page=is_block_page)
             self._add_page(url, seed, path, status, size, is_block_page=is_block_page)
         if milliseconds > self.min_slowest:

@@ -25,13 +25,13 @@ from webcrawl.store.jobdir.counter_words import FILTERED
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.history_line import PATH
 from webcrawl.store.jobdir.host_row import (
+    BlockPageRow,
     HostRow,
     HostState,
     OriginRow,
-    WallRow,
-    behind_wall,
     given_up,
     host_rows,
+    is_blocked,
     read,
 )
 from webcrawl.store.jobdir.job_dir import JobDir
@@ -138,21 +138,21 @@ class CrawlHosts:
             self.given_up_by_status[host.retired] += 1
             if len(self.given_up) < MAX_ROWS:
                 self.given_up.append((host.name, host.retired))
-        if host.wall is not None and behind_wall(host):
-            self._add_blocked(host, host.wall, clock_ahead)
+        if host.block_pages is not None and is_blocked(host):
+            self._add_blocked(host, host.block_pages, clock_ahead)
         if host.waiting:
             self._add_waiting(host, clock_ahead)
 
-    def _add_blocked(self, host: HostRow, wall: WallRow, clock_ahead: float) -> None:
+    def _add_blocked(self, host: HostRow, block_pages: BlockPageRow, clock_ahead: float) -> None:
         """Add a host that answers with block pages."""
-        self.blocked_by_vendor[wall.vendor] += 1
+        self.blocked_by_vendor[block_pages.vendor] += 1
         if len(self.blocked_names) < MAX_KNOWN_HOSTS:
             self.blocked_names.add(host.name)
         row = BlockedHost(
             host.name,
-            wall.vendor,
-            wall.answers,
-            wall.since + clock_ahead,
+            block_pages.vendor,
+            block_pages.answers,
+            block_pages.since + clock_ahead,
             host.waiting,
             host.due + clock_ahead,
         )

@@ -187,7 +187,7 @@ def _hosts_aside(source: ReportSource) -> Html:
         elif host.status:
             reason = counter_words.failure(host.status)
         elif host.name in vendors:
-            reason = f"wall: {vendors[host.name]}"
+            reason = f"block pages: {vendors[host.name]}"
         else:
             reason = "asked to wait"
         rows.append([host.name, host.urls, host.failures, reason, due])
@@ -207,12 +207,12 @@ def _blocked_hosts(state: CrawlHosts) -> Html:
     if not state.blocked:
         return note("No host answers with block pages.")
     rows: list[list[Cell]] = [
-        [host.name, f"wall: {host.vendor}", host.answers, host.since, host.urls, host.due]
+        [host.name, host.vendor, host.answers, host.since, host.urls, host.due]
         for host in state.blocked
     ]
     columns = [
         TableColumn("Host"),
-        TableColumn("Wall"),
+        TableColumn("Block page"),
         TableColumn("Answers", "number"),
         TableColumn("Since", "when"),
         TableColumn("URLs", "number"),
@@ -224,7 +224,7 @@ def _blocked_hosts(state: CrawlHosts) -> Html:
     )
     hosts = numbers.count(state.blocked_by_vendor.total(), "host")
     caption = f"{hosts} behind block pages ({vendors})"
-    return join(table("walls-table", columns, rows, caption), note(HOW_TO_LET_IN))
+    return join(table("blocked-table", columns, rows, caption), note(HOW_TO_LET_IN))
 
 
 def _hosts_given_up(state: CrawlHosts) -> Html:

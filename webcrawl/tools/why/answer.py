@@ -237,10 +237,14 @@ def _host(facts: UrlFacts, ahead: float) -> dict[str, Any] | None:
     pace = facts.pace
     if host is None or pace is None or not host.is_known:
         return None
-    wall = None
-    if host.wall:
-        since = iso(host.wall.since + ahead)
-        wall = {"vendor": host.wall.vendor, "since": since, "answers": host.wall.answers}
+    block_pages = None
+    if host.block_pages:
+        since = iso(host.block_pages.since + ahead)
+        block_pages = {
+            "vendor": host.block_pages.vendor,
+            "since": since,
+            "answers": host.block_pages.answers,
+        }
     next_turn = host.ready_at if host.next_turn is None else host.next_turn
     return {
         "host": host.name,
@@ -250,7 +254,7 @@ def _host(facts: UrlFacts, ahead: float) -> dict[str, Any] | None:
         "paused": host.is_paused,
         "failures": host.failures,
         "last_failure": _last_failure(host, ahead),
-        "wall": wall,
+        "block_pages": block_pages,
         "next_turn": _time(next_turn, ahead),
         "delay": {
             "seconds": round(pace.seconds, 3),

@@ -14,7 +14,7 @@ from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.score_book import NOTE
 from webcrawl.frontier.host_facts import DomainFacts, HostFacts
 from webcrawl.frontier.prioritizers.focus import ByFocus
-from webcrawl.frontier.wait_words import FAILURE, RETRY_AFTER, WALL
+from webcrawl.frontier.wait_words import BLOCKED, FAILURE, RETRY_AFTER
 from webcrawl.net.robots import LIMIT, parse, pattern_of, records
 from webcrawl.net.robots_book import SCHEMES, RobotsBook, origin_of, robots_url
 from webcrawl.net.robots_entry import FIELDS
@@ -155,7 +155,7 @@ def _gives(line: bytes, pattern: str, *, allows: bool) -> bool:
 
 
 MIN_SLOWDOWN = 1.001  # times the usual wait; what is below it is a difference of rounding
-FAILURE_RULES = (FAILURE, RETRY_AFTER, WALL)  # by which a host is left alone that is not well
+FAILURE_RULES = (FAILURE, RETRY_AFTER, BLOCKED)  # by which a host is left alone that is not well
 
 
 class HostPace(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from webcrawl.base.dates import iso, moment
 from webcrawl.base.model import Status
-from webcrawl.base.page_values import UNKNOWN as UNKNOWN_WALL
-from webcrawl.base.page_values import wall_of
+from webcrawl.base.page_values import UNKNOWN as UNKNOWN_BLOCK_PAGE
+from webcrawl.base.page_values import block_page_vendor
 from webcrawl.base.program import program
 from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
@@ -103,7 +103,7 @@ def _by_answer(facts: UrlFacts) -> UrlVerdict | None:
     answer = _last_answer(facts)
     if answer is None:
         return None
-    waits_again = facts.place is not None and _wall_vendor(answer)
+    waits_again = facts.place is not None and _vendor_of_block_page(answer)
     if waits_again:
         return None
     return UrlVerdict(FETCHED, f"answered {answer.status}", _answer_words(facts, answer))
@@ -120,7 +120,7 @@ def _by_queue(facts: UrlFacts) -> UrlVerdict | None:
         return None
     was_put_off = facts.place.where == places.RETRY and not facts.place.has_failed
     kind = PUT_OFF if was_put_off else QUEUE_KINDS[facts.place.where]
-    return UrlVerdict(QUEUED, kind, _queue_words(facts, facts.place) + _wall_words(facts))
+    return UrlVerdict(QUEUED, kind, _queue_words(facts, facts.place) + _words_on_block_pages(facts))
 
 
 def _by_end(facts: UrlFacts) -> UrlVerdict | None:
@@ -152,7 +152,7 @@ def is_final_answer(facts: UrlFacts) -> bool:
     """Return False if a crawl tries again after the answer: a block page, or an archived error."""
     answer = _last_answer(facts)
     if answer is not None:
-        return not _wall_vendor(answer)
+        return not _vendor_of_block_page(answer)
     # The archive has every attempt, and crawl.log only the last one of a URL.
     return not facts.index_entries or facts.index_entries[-1].status not in SERVER_ERRORS
 
@@ -297,20 +297,20 @@ def _link_words(page: str, kind: str) -> str:
     return f"{page} links to it, but that link (of the kind {kind}{setting})"
 
 
-def _wall_vendor(line: CrawlLine) -> str:
+def _vendor_of_block_page(line: CrawlLine) -> str:
     """Return the vendor of the block page that has answered; empty if none has."""
-    return next((vendor for note in line.annotations if (vendor := wall_of(note))), "")
+    return next((vendor for note in line.annotations if (vendor := block_page_vendor(note))), "")
 
 
-def _wall_words(facts: UrlFacts) -> str:
+def _words_on_block_pages(facts: UrlFacts) -> str:
     """Return, for the end of a sentence, that the URL's host answers with block pages, if it does."""
-    wall = facts.host.wall if facts.host is not None else None
-    if wall is None:
+    block_pages = facts.host.block_pages if facts.host is not None else None
+    if block_pages is None:
         return ""
-    since = moment(iso(wall.since + facts.clock_ahead))
+    since = moment(iso(block_pages.since + facts.clock_ahead))
     return (
-        f"; its host answers with block pages ({wall.vendor}): {count(wall.answers, 'answer')} "
-        f"since {since}. {PROBED}"
+        f"; its host answers with block pages ({block_pages.vendor}): "
+        f"{count(block_pages.answers, 'answer')} since {since}. {PROBED}"
     )
 
 
@@ -386,7 +386,7 @@ def _withholding(answer: CrawlLine) -> str:
 
 
 APPEARANCES = {  # what words or structure make likely: they may mislead
-    UNKNOWN_WALL: "a block page of an unknown vendor",
+    UNKNOWN_BLOCK_PAGE: "a block page of an unknown vendor",
     "ratelimit": "a notice of too many requests",
     "login": "a login form",
     "consent": "a consent form",
@@ -398,7 +398,7 @@ APPEARANCES = {  # what words or structure make likely: they may mislead
 }
 
 
-def _wall_name(vendor: str) -> str:
+def _name_of_block_page(vendor: str) -> str:
     return {"denial": "a denial of access", "script": "a script that requests the page again"}.get(
         vendor, f"the block page of {vendor}"
     )
@@ -406,9 +406,9 @@ def _wall_name(vendor: str) -> str:
 
 def _replacement(answer: CrawlLine) -> str:
     """Return what the answer is in place of a new page; empty if it is one."""
-    vendor = _wall_vendor(answer)
+    vendor = _vendor_of_block_page(answer)
     if vendor:
-        return f"; but that is not the page, it is {_wall_name(vendor)}"
+        return f"; but that is not the page, it is {_name_of_block_page(vendor)}"
     for note in answer.annotations:
         if note in APPEARANCES:
             return f"; it looks like {APPEARANCES[note]}"

@@ -7,11 +7,11 @@ from tests.support.crawling_sites import serving
 from tests.support.fulltext import written
 from webcrawl.tools.report.report_page import report
 
-pytestmark = pytest.mark.xdist_group("walls")  # one crawl for all tests
+pytestmark = pytest.mark.xdist_group("block pages")  # one crawl for all tests
 
 NAMES = [
     "open.test",
-    "walled.test",
+    "blocked.test",
     "parked.test",
     "locked.test",
     "later.test",
@@ -26,7 +26,7 @@ MISSING = "<!doctype html><title>Page not found</title><h1>Page not found</h1><a
 SHELL = '<!doctype html><title>{}</title><div id="root"></div><script src=/app.js></script><a href=/linked></a>'
 DENIAL = b"""<!doctype html><title>Request blocked</title><h1>Request blocked</h1>
 <p>Our security system has blocked your request.<p>Reference: 18.7e1d3417.1741680"""
-INSTEAD = {"walled.test": ANUBIS, "parked.test": PARKED}  # of all but robots.txt
+INSTEAD = {"blocked.test": ANUBIS, "parked.test": PARKED}  # of all but robots.txt
 HOME = """<!doctype html><title>Home</title><p>words <a href=/missing>a</a><a href=/shell>b</a><a href=/plain>c</a>
 <a href=/denied>d</a><a href=/private>e</a>"""
 FORBIDDEN = b"<title>403 Forbidden</title><h1>Forbidden</h1>"
@@ -60,7 +60,7 @@ def _crawled(tmp_path_factory):
     """The sites, and what a crawl with text files has logged: status and annotations by URL's host
     and path.
     """
-    folder = tmp_path_factory.mktemp("walls")
+    folder = tmp_path_factory.mktemp("block pages")
     with serving(answer, folder, NAMES) as sites:
         seeds = [f"http://{name}/\n" for name in NAMES] + [
             f"http://denied.test/{number}\n" for number in range(9)
@@ -82,7 +82,7 @@ def test_the_log_says_what_an_answer_is(crawled):
     """As an annotation, with its vendor; pages have none."""
     _, _, log = crawled
 
-    assert log["walled.test", ""] == ("200", "wall:anubis")
+    assert log["blocked.test", ""] == ("200", "wall:anubis")
     assert log["open.test", "missing"] == ("200", "soft404")
     assert log["open.test", "shell"] == ("200", "shell")
     assert log["open.test", ""] == log["open.test", "plain"] == ("200", "-")
@@ -97,11 +97,11 @@ def test_pages_that_need_scripts_are_named(crawled):
     assert "open.test" in told.partition("</table>")[0]
 
 
-def test_links_of_walls_are_not_followed(crawled):
+def test_links_of_block_pages_are_not_followed(crawled):
     """Those of a shell are, and of what its words alone call a soft 404: words may err."""
     _, asked, _ = crawled
 
-    assert ("walled.test", "beyond") not in asked
+    assert ("blocked.test", "beyond") not in asked
     assert ("open.test", "linked") in asked
     assert ("open.test", "beyond") in asked
 
@@ -118,12 +118,12 @@ def test_a_parked_domain_is_one_answer(crawled):
 
 
 @pytest.mark.parametrize("purpose", ["archive", "search"])
-def test_links_of_walls_are_not_followed_where_owners_words_are_looked_for(purpose, tmp_path):
+def test_links_of_block_pages_are_not_followed_where_owners_words_are_looked_for(purpose, tmp_path):
     """A crawl with a purpose reads each document for what its owner says of its use."""
-    with serving(answer, tmp_path, ["walled.test"]) as sites:
-        (tmp_path / "seeds.txt").write_text("http://walled.test/\n")
+    with serving(answer, tmp_path, ["blocked.test"]) as sites:
+        (tmp_path / "seeds.txt").write_text("http://blocked.test/\n")
         settings = {
-            "HOSTS_FILE": sites.hosts_file(tmp_path / "hosts", ["walled.test"]),
+            "HOSTS_FILE": sites.hosts_file(tmp_path / "hosts", ["blocked.test"]),
             "PURPOSE": purpose,
         }
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
@@ -133,21 +133,21 @@ def test_links_of_walls_are_not_followed_where_owners_words_are_looked_for(purpo
     assert crawl.stats["recognised/wall/anubis"] >= 1
 
 
-def test_walls_are_not_in_the_text(crawled):
+def test_block_pages_are_not_in_the_text(crawled):
     """All that is recognised is counted."""
     crawl, _, _ = crawled
 
-    assert not any("walled" in line["url"] for line in written(crawl.jobdir))
+    assert not any("blocked" in line["url"] for line in written(crawl.jobdir))
     assert crawl.stats["recognised/soft404"] == 2
     assert any("plain" in line["url"] for line in written(crawl.jobdir))
 
 
-def test_walls_are_in_the_archive(crawled):
+def test_block_pages_are_in_the_archive(crawled):
     """Every answer is kept, whatever it says."""
     crawl, _, _ = crawled
     (index,) = [path.read_text() for path in (crawl.jobdir / "warc").glob("*.cdxj")]
 
-    assert '"http://walled.test/"' in index
+    assert '"http://blocked.test/"' in index
     assert '"http://open.test/missing"' in index
 
 
@@ -204,7 +204,7 @@ def test_a_host_whose_every_page_is_a_denial_is_left_alone(crawled):
 
 
 def test_a_host_with_one_denied_page_is_well(crawled):
-    """That page has ended, all others are fetched; one that the server itself forbids is no wall's."""
+    """That page has ended, all others are fetched; one that the server itself forbids is no block page."""
     _, asked, log = crawled
 
     assert log["open.test", "denied"] == ("403", "wall:denial")

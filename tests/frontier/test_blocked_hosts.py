@@ -1,4 +1,4 @@
-"""Hosts behind a wall: they are asked less and less often, and none of their URLs is lost."""
+"""Blocked hosts: they are asked less and less often, and none of their URLs is lost."""
 
 from collections import Counter
 from itertools import pairwise
@@ -13,8 +13,8 @@ from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.host_row import Health
 
-WALL = Outcome(200, 0.01, wall="anubis")
-DENIED = Outcome(503, 0.01, wall="cloudflare")
+BLOCK_PAGE = Outcome(200, 0.01, blocked_by="anubis")
+DENIED = Outcome(503, 0.01, blocked_by="cloudflare")
 HOUR, DAY = 3600.0, 86_400.0
 
 
@@ -27,8 +27,8 @@ def urls(count):
 
 
 def crawl(frontier, outcome, until=30 * DAY):
-    """Fetches until nothing is left; `outcome` is that of a URL at a time: [(time, URL, wall,
-    final)].
+    """Fetches until nothing is left; `outcome` is that of a URL at a time: [(time, URL, vendor of a
+    block page, final)].
     """
     now, asked = 0.0, []
     while len(frontier) and now < until:
@@ -39,12 +39,12 @@ def crawl(frontier, outcome, until=30 * DAY):
         came = outcome(link.url, now)
         now += 0.01
         assert not frontier.will_retry(link, came, now)
-        asked.append((now, link.url, came.wall, frontier.done(link, came, now)))
+        asked.append((now, link.url, came.blocked_by, frontier.done(link, came, now)))
     return asked
 
 
-def wall(frontier):
-    return frontier.look.facts("a").wall
+def block_pages(frontier):
+    return frontier.look.facts("a").block_pages
 
 
 def test_a_host_is_asked_less_and_less_often(db):
@@ -55,123 +55,127 @@ def test_a_host_is_asked_less_and_less_often(db):
     frontier = opened(db)
     add(frontier, *urls(3))
 
-    asked = crawl(frontier, lambda *_: WALL)
+    asked = crawl(frontier, lambda *_: BLOCK_PAGE)
     waits = [later - before for (before, *_), (later, *_) in pairwise(asked)]
 
     assert waits[:4] == pytest.approx([60, 120, 240, 480], rel=0.11)
     assert max(waits) == pytest.approx(DAY, rel=0.11)
-    assert frontier.look.facts("a").health is Health.WALLED
+    assert frontier.look.facts("a").health is Health.BLOCKED
     assert frontier.look.record("a")[0] == 0
     assert len(frontier) == 3
 
 
-@pytest.mark.parametrize("answer", [WALL, DENIED])
+@pytest.mark.parametrize("answer", [BLOCK_PAGE, DENIED])
 def test_all_urls_are_fetched_once_it_opens(db, answer):
-    """Also those that were walled, whatever the status: another one is tried each time."""
+    """Also those that were blocked, whatever the status: another one is tried each time."""
     frontier = opened(db)
     add(frontier, *urls(5))
 
     asked = crawl(frontier, lambda _, now: answer if now < HOUR else OK)
-    walled = [url for _, url, wall, _ in asked if wall]
+    blocked = [url for _, url, vendor, _ in asked if vendor]
 
-    assert len(set(walled)) == 5 < len(walled) < 8
-    assert sorted(url for *_, url, wall, final in asked if final) == urls(5)
-    assert wall(frontier) is None
-    assert frontier.counters["hosts behind walls"] == frontier.counters["walls opened"] == 1
+    assert len(set(blocked)) == 5 < len(blocked) < 8
+    assert sorted(url for *_, url, vendor, final in asked if final) == urls(5)
+    assert block_pages(frontier) is None
+    assert frontier.counters["hosts blocked"] == frontier.counters["hosts unblocked"] == 1
 
 
-def test_a_host_that_has_given_pages_is_behind_a_wall_after_three_in_a_row(db):
+def test_a_host_that_has_given_pages_is_blocked_after_three_in_a_row(db):
     """The two before have ended, and come again; as long as it may be those URLs alone, the others
     go on.
     """
     frontier = opened(db)
     add(frontier, *urls(8))
 
-    asked = crawl(frontier, lambda url, now: WALL if url > "http://a/3" and now < HOUR else OK)
-    final = [url for *_, url, wall, final in asked if final and not wall]
+    asked = crawl(
+        frontier, lambda url, now: BLOCK_PAGE if url > "http://a/3" and now < HOUR else OK
+    )
+    final = [url for *_, url, vendor, final in asked if final and not vendor]
 
-    assert [wall for *_, wall, _ in asked[:7]] == ["", "", "", "", "anubis", "anubis", "anubis"]
+    assert [vendor for *_, vendor, _ in asked[:7]] == ["", "", "", "", "anubis", "anubis", "anubis"]
     assert sorted(final) == urls(8)
     assert asked[7][0] - asked[6][0] > 200
 
 
-def test_a_url_that_alone_is_walled_has_ended(db):
+def test_a_url_that_alone_is_blocked_has_ended(db):
     """Its host goes on as ever."""
     frontier = opened(db)
     add(frontier, *urls(9))
 
-    asked = crawl(frontier, lambda url, _: WALL if url in ("http://a/3", "http://a/4") else OK)
+    asked = crawl(
+        frontier, lambda url, _: BLOCK_PAGE if url in ("http://a/3", "http://a/4") else OK
+    )
 
     assert [url for _, url, _, _ in asked] == urls(9)
     assert all(final for *_, final in asked)
-    assert wall(frontier) is None
+    assert block_pages(frontier) is None
 
 
-def test_urls_that_alone_are_walled_end_when_they_are_so_again(db):
+def test_urls_that_alone_are_blocked_end_when_they_are_so_again(db):
     """Three in a row are taken for their host's; they come again once, after a page has shown that
     it is open.
     """
     frontier = opened(db)
     add(frontier, *urls(20))
 
-    asked = crawl(frontier, lambda url, _: WALL if url in urls(20)[5:8] else OK)
+    asked = crawl(frontier, lambda url, _: BLOCK_PAGE if url in urls(20)[5:8] else OK)
 
-    assert Counter(url for _, url, wall, _ in asked if wall) == dict.fromkeys(urls(20)[5:8], 2)
+    assert Counter(url for _, url, vendor, _ in asked if vendor) == dict.fromkeys(urls(20)[5:8], 2)
     assert {url for *_, url, _, final in asked if final} == set(urls(20))
     assert asked[-1][0] < HOUR
     assert len(frontier) == 0
 
 
-def test_what_is_known_of_a_wall_survives(db, tmp_path):
+def test_what_is_known_of_a_blocked_host_survives(db, tmp_path):
     """With the URLs that have ended before it was known."""
     frontier = opened(db)
     add(frontier, *urls(9))
-    crawl(frontier, lambda url, _: WALL if url > "http://a/2" else OK, until=0.5)
-    assert wall(frontier) is None
+    crawl(frontier, lambda url, _: BLOCK_PAGE if url > "http://a/2" else OK, until=0.5)
+    assert block_pages(frontier) is None
     prepared(db)
     db.checkpoint()
     db.close()
 
     again = CrawlDB(tmp_path)
     frontier = opened(again)
-    asked = crawl(frontier, lambda _, now: WALL if now < HOUR else OK)
+    asked = crawl(frontier, lambda _, now: BLOCK_PAGE if now < HOUR else OK)
     again.close()
 
     assert {"http://a/3", "http://a/4"} <= {url for *_, url, _, final in asked if final}
 
 
-def test_a_request_of_a_spider_gets_the_walls_answer(db):
+def test_a_request_of_a_spider_gets_the_block_page(db):
     """It ends; the host waits all the same."""
     frontier = opened(db)
     frontier.add([Link("http://a/x", request="0.x").pack()])
 
-    ((_, _, _, final),) = crawl(frontier, lambda *_: WALL)
+    ((_, _, _, final),) = crawl(frontier, lambda *_: BLOCK_PAGE)
 
     assert final
-    assert wall(frontier).answers == 1
+    assert block_pages(frontier).answers == 1
 
 
-def test_nothing_but_walls_is_a_crawl_at_rest(db):
+def test_nothing_but_block_pages_is_a_crawl_at_rest(db):
     """It may end, as with hosts that are away; for whom it waits is said."""
     frontier = opened(db)
     add(frontier, *urls(3))
     link = frontier.take(0.0)
-    frontier.done(link, WALL, 1.0)
+    frontier.done(link, BLOCK_PAGE, 1.0)
 
     assert frontier.resting()
-    assert str(frontier.look.waits(1.0)) == "waits 60 s for a (behind a wall: anubis)"
+    assert str(frontier.look.waits(1.0)) == "waits 60 s for a (blocked: anubis)"
 
 
-def test_a_wall_moves_with_its_host(db):
-    """To another drone, with its age; a record of a drone that knows no walls has none."""
+def test_block_pages_move_with_their_host(db):
+    """To another drone, with its age; a record of a drone that knows no block pages has none."""
     frontier = opened(db)
     add(frontier, *urls(3))
-    crawl(frontier, lambda *_: WALL, until=100.0)
+    crawl(frontier, lambda *_: BLOCK_PAGE, until=100.0)
     there = frontier.core.hosts.get("a")
     record = pack_host(there, 200.0)
     here = frontier.core.hosts.get("b")
 
     merge_host(here, record[:-3], 1000.0)
-    assert here.wall is None
+    assert here.block_pages is None
     merge_host(here, record, 1000.0)
-    assert here.wall == there.wall._replace(since=there.wall.since + 800.0)
+    assert here.block_pages == there.block_pages._replace(since=there.block_pages.since + 800.0)

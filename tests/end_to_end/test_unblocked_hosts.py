@@ -1,4 +1,4 @@
-"""A crawl of hosts behind walls, killed once: some let it in after a while, one never does."""
+"""A crawl of hosts blocked, killed once: some let it in after a while, one never does."""
 
 from collections import Counter
 from itertools import islice
@@ -14,7 +14,7 @@ from tests.support.reports import Report
 from webcrawl.tools.report.report_page import report
 from webcrawl.tools.verify_crawl import verify
 
-pytestmark = pytest.mark.xdist_group("walls open")  # one crawl for all tests
+pytestmark = pytest.mark.xdist_group("unblocked hosts")  # one crawl for all tests
 
 NAMES = ["gate.test", "shop.test", "shut.test"]
 ANUBIS = b'<!doctype html><title>Not a bot?</title><script id="anubis_challenge"></script><h1>Not a bot?</h1>'
@@ -22,7 +22,7 @@ CHALLENGE = b"<!doctype html><title>Just a moment...</title><script>window._cf_c
 PAGES = ["", *"123456789"]
 LINKS = "".join(f"<a href=/{page}>{page}</a>" for page in PAGES)
 # which answers
-WALLED = {"gate.test": range(4), "shop.test": range(4, 9), "shut.test": range(1 << 30)}
+BLOCKED_HOSTS = {"gate.test": range(4), "shop.test": range(4, 9), "shut.test": range(1 << 30)}
 
 
 class Doors:
@@ -36,7 +36,7 @@ class Doors:
         if path == "robots.txt":
             return 404, "text/plain", b""
         self.pages[host] += 1
-        if self.pages[host] - 1 not in WALLED[host]:
+        if self.pages[host] - 1 not in BLOCKED_HOSTS[host]:
             return 200, "text/html", f"<title>{path}</title>{LINKS}<p>{host} page {path}".encode()
         return (503, "text/html", CHALLENGE) if host == "gate.test" else (200, "text/html", ANUBIS)
 
@@ -44,7 +44,7 @@ class Doors:
 @pytest.fixture(name="crawled", scope="module")
 def _crawled(tmp_path_factory):
     """The crawl, and for each URL its annotations in the log."""
-    folder, doors = tmp_path_factory.mktemp("walls"), Doors()
+    folder, doors = tmp_path_factory.mktemp("block pages"), Doors()
     with serving(doors, folder, NAMES) as sites:
         (folder / "seeds.txt").write_text(
             "".join(f"http://{name}/\n" for name in NAMES) + "http://shut.test/1\n"
@@ -58,7 +58,7 @@ def _crawled(tmp_path_factory):
         running = crawl.start()
         wait_until(lambda: doors.pages["gate.test"] > 1 and doors.pages["shop.test"] > 5)
         running.kill()
-        doors.pages["gate.test"] = 3  # one more wall: those before may not have been kept
+        doors.pages["gate.test"] = 3  # one more block page: those before may not have been kept
         assert crawl.run() == 0
     log = {}
     for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines():
@@ -67,8 +67,8 @@ def _crawled(tmp_path_factory):
     return crawl, log
 
 
-def test_what_was_walled_is_fetched_once_the_wall_opens(crawled):
-    """All pages of these hosts are in the text; no wall is, whatever its status."""
+def test_what_was_blocked_is_fetched_once_the_host_is_open(crawled):
+    """All pages of these hosts are in the text; no block page is, whatever its status."""
     crawl, log = crawled
     texts = [line["url"] for line in written(crawl.jobdir)]
 
@@ -77,7 +77,7 @@ def test_what_was_walled_is_fetched_once_the_wall_opens(crawled):
     assert "wall:cloudflare" in {notes for host in texts for notes in log[host]}
 
 
-def test_what_stays_walled_stays_queued(crawled):
+def test_what_stays_blocked_stays_queued(crawled):
     """The last lines say so, and the crawl ends."""
     crawl, log = crawled
 
@@ -113,7 +113,7 @@ def test_the_table_of_pages_names_them_too(crawled):
     assert len(rows) == sum(map(len, log.values()))
 
 
-def test_why_says_that_its_host_is_behind_a_wall(crawled, tmp_path):
+def test_why_says_that_its_host_is_blocked(crawled, tmp_path):
     """In one clear answer."""
     crawl, _ = crawled
 
@@ -139,7 +139,7 @@ def test_the_report_names_hosts_and_vendors(crawled, tmp_path):
 
 
 def test_the_report_counts_each_url_once(crawled):
-    """However often a wall has answered for it; what waits for its wall has not ended."""
+    """However often a block page came for it; what waits for its blocked host has not ended."""
     crawl, _ = crawled
 
     page = Report(report(crawl.jobdir, {}, 0.0))

@@ -1,4 +1,4 @@
-"""Sixty hosts: behind ten kinds of walls, some of which open, with soft 404s, made by scripts,
+"""Sixty hosts: behind ten kinds of block pages, some of which open, with soft 404s, made by scripts,
 plain, and on IPv6.
 """
 
@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 HEAD = "<!doctype html><title>{}</title>"
-SEEN = "<a href=/beyond>halt</a>"  # of a wall: nobody follows it
-WALLS = {  # vendor: status, field, body
+SEEN = "<a href=/beyond>halt</a>"  # of a block page: nobody follows it
+BLOCK_PAGES = {  # vendor: status, field, body
     "cloudflare": (403, ("CF-Mitigated", "challenge"), HEAD.format("Just a moment...")),
     "anubis": (200, (), HEAD.format("Not a bot?") + '<script id="anubis_challenge"></script>'),
     "datadome": (403, ("X-DataDome", "protected"), HEAD.format("shop")),
@@ -31,10 +31,12 @@ SOFT, APP, PLAIN = (
 )
 # with an IPv6 address alone, and with an IPv4 address where nobody answers
 SIX, BOTH = "six.test", "both.test"
-WALLED = {f"{vendor}-{fate}.test": (vendor, fate) for vendor in WALLS for fate in FATES}
-HOSTS = [*WALLED, *SOFT, *APP, *PLAIN, SIX, BOTH]
-SHUT = [host for host, (_, fate) in WALLED.items() if fate == "shut"]
-OWNERS = [host for host, (_, fate) in WALLED.items() if fate == "owner"]
+BLOCKED_HOSTS = {
+    f"{vendor}-{fate}.test": (vendor, fate) for vendor in BLOCK_PAGES for fate in FATES
+}
+HOSTS = [*BLOCKED_HOSTS, *SOFT, *APP, *PLAIN, SIX, BOTH]
+SHUT = [host for host, (_, fate) in BLOCKED_HOSTS.items() if fate == "shut"]
+OWNERS = [host for host, (_, fate) in BLOCKED_HOSTS.items() if fate == "owner"]
 OPEN = [host for host in HOSTS if host not in SHUT]
 
 
@@ -43,28 +45,30 @@ def pages_of(host):
 
 
 @dataclass
-class WalledWeb:
+class BlockedWeb:
     """Answers requests, and counts those for pages by host."""
 
     let_in: bool = False  # whether the owners do
     asked: Counter[str] = field(default_factory=Counter)
-    walls: Counter[str] = field(default_factory=Counter)  # answers of them, of late
-    given: set[tuple[str, str]] = field(default_factory=set)  # host and path of pages, not of walls
+    block_pages: Counter[str] = field(default_factory=Counter)  # how many came of late, by host
+    given: set[tuple[str, str]] = field(
+        default_factory=set
+    )  # host and path of pages, not of block pages
     # of owners' hosts since then: whether it was the page
     after: dict[str, list[bool]] = field(default_factory=dict)
 
     def __call__(self, host, path, _):
-        """Return the page of a host, what its wall shows, or None if there is no such page."""
+        """Return the page of a host, its block page, or None if there is no such page."""
         name = path[1:]
         if name == "robots.txt":
             return None
-        walled = self._is_walled(host)
+        blocked = self._is_blocked(host)
         self.asked[host] += 1
         if self.let_in and host in OWNERS:
-            self.after.setdefault(host, []).append(not walled)
-        if walled:
-            self.walls[host] += 1
-            status, one, body = WALLS[WALLED[host][0]]
+            self.after.setdefault(host, []).append(not blocked)
+        if blocked:
+            self.block_pages[host] += 1
+            status, one, body = BLOCK_PAGES[BLOCKED_HOSTS[host][0]]
             return status, [one] if one else [], (body and body + SEEN).encode()
         pages = pages_of(host)
         if name not in pages:
@@ -81,25 +85,25 @@ class WalledWeb:
             f"{HEAD.format(host + path)}<p>lamp of {host}, page {name or 'home'}<p>{links}".encode()
         )
 
-    def _is_walled(self, host):
-        """Return whether the host's next answer is that of its wall."""
-        _, fate = WALLED.get(host, ("", ""))
-        walls = self.walls[host]
+    def _is_blocked(self, host):
+        """Return whether the host's next answer is its block page."""
+        _, fate = BLOCKED_HOSTS.get(host, ("", ""))
+        block_pages = self.block_pages[host]
         answers = {
-            "soon": walls < 2,
-            "midway": self.asked[host] >= 3 and walls < 5,
+            "soon": block_pages < 2,
+            "midway": self.asked[host] >= 3 and block_pages < 5,
             "shut": True,
             "owner": not self.let_in,
         }
         return answers.get(fate, False)
 
     def forget(self):
-        """Count anew what walls have answered.
+        """Count anew what block pages came.
 
-        The crawl was killed, and does not know what walls answered since its last checkpoint.
+        The crawl was killed, and does not know what block pages came since its last checkpoint.
         """
-        self.walls = Counter(
-            {host: n for host, n in self.walls.items() if WALLED[host][1] != "midway"}
+        self.block_pages = Counter(
+            {host: n for host, n in self.block_pages.items() if BLOCKED_HOSTS[host][1] != "midway"}
         )
 
     def has_given(self, hosts):

@@ -1,4 +1,4 @@
-"""A crawl of sixty hosts, forty of them behind ten kinds of walls: killed once, let in by some,
+"""A crawl of sixty hosts, forty of them behind ten kinds of block pages: killed once, let in by some,
 shut out by others.
 """
 
@@ -10,14 +10,9 @@ from threading import Thread
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.crawling import Crawl, scrapy, wait_until
-from tests.support.fulltext import indexed, written
-from tests.support.named_sites import sites
-from tests.support.nameserver import AAAA, NameServer
-from tests.support.net_http import silence
-from tests.support.places import ROOT
-from tests.support.walled_web import (
+from tests.support.blocked_web import (
     APP,
+    BLOCKED_HOSTS,
     BOTH,
     HOSTS,
     OPEN,
@@ -25,10 +20,15 @@ from tests.support.walled_web import (
     PAGES,
     SHUT,
     SIX,
-    WALLED,
-    WalledWeb,
+    BlockedWeb,
     pages_of,
 )
+from tests.support.crawling import Crawl, scrapy, wait_until
+from tests.support.fulltext import indexed, written
+from tests.support.named_sites import sites
+from tests.support.nameserver import AAAA, NameServer
+from tests.support.net_http import silence
+from tests.support.places import ROOT
 from webcrawl.record.fulltext.text_search import SearchAll
 
 pytestmark = pytest.mark.campaign
@@ -74,7 +74,7 @@ def named():
 @pytest.fixture(name="crawled", scope="module")
 def _crawled(tmp_path_factory):
     """The crawl, the web, and the annotations of each URL in the log."""
-    folder, web = tmp_path_factory.mktemp("walled"), WalledWeb()
+    folder, web = tmp_path_factory.mktemp("blocked"), BlockedWeb()
     with named() as names, sites(web, six=True) as served, silence(NOWHERE, served.port):
         (folder / "seeds.txt").write_text("".join(f"{served.url(host)}\n" for host in HOSTS))
         crawl = Crawl(
@@ -116,14 +116,14 @@ def parts(url):
 
 
 def test_the_text_has_all_pages_and_nothing_else(crawled):
-    """No wall, and not valid data about a host's rendering for what is not there, whatever its status."""
+    """No block page, and not valid data about a host's rendering for what is not there, whatever its status."""
     crawl, _, _ = crawled
 
     assert sorted(parts(line["url"]) for line in written(crawl.jobdir)) == sorted(truth())
 
 
 def test_the_index_has_what_the_text_has(crawled):
-    """A search finds pages by their words, and no wall by its own."""
+    """A search finds pages by their words, and no block page by its own."""
     crawl, _, _ = crawled
 
     assert sorted(parts(url) for _, url in indexed(crawl.jobdir)) == sorted(truth())
@@ -136,12 +136,12 @@ def test_the_index_has_what_the_text_has(crawled):
     }
 
 
-def test_walls_cost_no_budget(crawled, tmp_path):
-    """A domain's pages are those that were let in, however often its wall has answered, and none is
+def test_block_pages_cost_no_budget(crawled, tmp_path):
+    """A domain's pages are those that were let in, however many block pages came, and none is
     owed.
     """
     crawl, _, _ = crawled
-    hosts = [host for host in WALLED if host not in SHUT]
+    hosts = [host for host in BLOCKED_HOSTS if host not in SHUT]
     found = [why(crawl, host, "1", tmp_path)["budget"] for host in hosts[::7]]
 
     assert {one["used"] for one in found} == {len(PAGES)}
