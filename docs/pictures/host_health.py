@@ -11,7 +11,7 @@ DAY = 86_400
 BOXES = {
     Health.HEALTHY: (24, 130, "answers"),
     Health.FAILING: (304, 40, "tried after waits"),
-    Health.ASIDE: (586, 40, "URLs on disk"),
+    Health.DEFERRED: (586, 40, "URLs on disk"),
     Health.GIVEN_UP: (586, 220, "its URLs end"),
     Health.BLOCKED: (304, 150, "tried after waits"),
     Health.SPENT: (304, 260, "new URLs end"),

@@ -16,7 +16,7 @@ UPPER, LOWER = 40, 290
 BOXES = {
     HostState.IDLE: (24, UPPER, "has no URLs"),
     HostState.ACTIVE: (324, UPPER, "has a place"),
-    HostState.ASIDE: (24, LOWER, "far turn, paused"),
+    HostState.DEFERRED: (24, LOWER, "far turn, paused"),
     HostState.PARKED: (324, LOWER, "waits for a place"),
     HostState.MOVING: (586, UPPER, "between crawls"),
 }
@@ -34,17 +34,18 @@ class Arrow(NamedTuple):
 ARROWS = {
     ("IDLE", "ACTIVE"): Arrow(((174, 60), (324, 60)), (249, 52)),
     ("ACTIVE", "IDLE"): Arrow(((324, 86), (174, 86)), (249, 104), fitting=15),
-    ("IDLE", "ASIDE"): Arrow(((70, 106), (70, 290)), (80, 152), "start", 12),
-    ("ACTIVE", "ASIDE"): Arrow(
+    ("IDLE", "DEFERRED"): Arrow(((70, 106), (70, 290)), (80, 152), "start", 12),
+    ("ACTIVE", "DEFERRED"): Arrow(
         ((348, 106), (348, 220), (110, 220), (110, 290)), (229, 212), fitting=32
     ),
     ("ACTIVE", "PARKED"): Arrow(((446, 106), (446, 290)), (456, 170), "start", 12),
     ("PARKED", "ACTIVE"): Arrow(((400, 290), (400, 106)), (392, 262), "end"),
-    ("PARKED", "ASIDE"): Arrow(((324, 310), (174, 310)), (249, 302)),
-    ("ASIDE", "PARKED"): Arrow(((174, 336), (324, 336)), (249, 354)),
+    ("PARKED", "DEFERRED"): Arrow(((324, 310), (174, 310)), (249, 302)),
+    ("DEFERRED", "PARKED"): Arrow(((174, 336), (324, 336)), (249, 354)),
     ("ACTIVE", "MOVING"): Arrow(((474, 76), (586, 76)), (530, 51), fitting=9),
 }
 HIVE = (550, 136)  # where the events between the crawls of a hive are listed
+HIVE_FITTING = 26  # characters that fit into a line of this list
 EVENT = re.compile(r"^ {4}([A-Z][A-Za-z, ]*) -- (.+) --> ([A-Z][A-Za-z, ]*)$", re.MULTILINE)
 METHOD = re.compile(r"(?:^|, |; )([a-z_]+)")
 
@@ -70,8 +71,10 @@ def drawn() -> str:
             y += 26
             picture.text(x, y, event)
             leads_in = target == HostState.MOVING.name
-            y += 18
-            picture.text(x, y, f"from {source}" if leads_in else f"to {target}", "quiet")
+            states = f"from {source}" if leads_in else f"to {target}"
+            for line in wrap(states, HIVE_FITTING):
+                y += 18
+                picture.text(x, y, line, "quiet")
         else:
             raise ValueError(f"{source} to {target} by {event!r} has no place in the picture")
     return picture.svg()

@@ -1,4 +1,4 @@
-"""When a crawl ends although hosts that are set aside have URLs left."""
+"""When a crawl ends although deferred hosts have URLs left."""
 
 from webcrawl.crawl.crawl_end import CrawlEnd
 

@@ -83,11 +83,11 @@ def test_what_was_lost_or_refused_is_said(tmp_path, name, line):
 
 
 def test_paused_hosts_have_no_date(tmp_path):
-    """If all hosts set aside are paused, none of them is due before somebody resumes it."""
-    lines = last_lines(tmp_path, Counter(aside=12, hosts_aside=1, hosts_paused=1), 1.0)
+    """If all deferred hosts are paused, none of them is due before somebody resumes it."""
+    lines = last_lines(tmp_path, Counter(deferred=12, hosts_deferred=1, hosts_paused=1), 1.0)
     assert lines[1:3] == [
-        "12 URLs of 1 host set aside",
-        "1 host paused by command; their URLs count as set aside",
+        "12 URLs of 1 deferred host",
+        "1 host paused by command; their URLs count as deferred",
     ]
 
 
@@ -114,7 +114,7 @@ def test_revisits_are_summed_up(tmp_path):
 def test_paused_hosts_are_named(tmp_path):
     """If hosts are paused by command, a line says how many: nobody else will resume them."""
     lines = last_lines(tmp_path, Counter(hosts_paused=2), 1.0)
-    assert lines[1] == "2 hosts paused by command; their URLs count as set aside"
+    assert lines[1] == "2 hosts paused by command; their URLs count as deferred"
 
 
 def test_what_an_earlier_crawl_had_is_said(tmp_path):

@@ -21,7 +21,7 @@ from webcrawl.urls.seeds.seed_reader import Seeds
 
 START = 1.7e9
 VAIN = 5000  # looks without a link, while time passes
-# With one failure more a host is set aside, and a crawl may end while it waits for it; with one more
+# With one failure more a host is deferred, and a crawl may end while it waits for it; with one more
 # a URL is given up. The web is of five domains, too few to tell that an outage is our own.
 HOST_FAILURES = 4  # HOST_MAX_FAILURES - 1
 URL_FAILURES = 2  # RETRY_TIMES

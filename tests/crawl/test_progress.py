@@ -50,10 +50,10 @@ def test_the_line_of_a_hive():
     )
 
 
-def test_the_line_says_what_is_set_aside():
-    """If hosts are set aside, the line says how many of the URLs are theirs."""
-    assert "7 queued (5 URLs of 2 hosts set aside), hosts: " in line(
-        {**FIGURES, "aside": 5, "hosts_aside": 2}
+def test_the_line_says_what_is_deferred():
+    """If hosts are deferred, the line says how many of the URLs are theirs."""
+    assert "7 queued (5 URLs of 2 deferred hosts), hosts: " in line(
+        {**FIGURES, "deferred": 5, "hosts_deferred": 2}
     )
 
 

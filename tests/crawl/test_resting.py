@@ -1,4 +1,4 @@
-"""A crawl in which only hosts that are set aside have URLs left, while it is one drone of several."""
+"""A crawl in which only deferred hosts have URLs left, while it is one drone of several."""
 
 from dataclasses import fields
 from types import SimpleNamespace
@@ -45,7 +45,7 @@ def _clock():
 
 @pytest.fixture(name="crawl")
 def _crawl(tmp_path, clock):
-    """Its only host has failed until it was set aside, and would be tried again."""
+    """Its only host has failed until it was deferred, and would be tried again."""
     db = CrawlDB(tmp_path)
     frontier = make(db)
     seen = SimpleNamespace(pending=0, busy=False, take=lambda most: [])

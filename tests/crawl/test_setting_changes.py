@@ -186,7 +186,7 @@ def test_the_health_of_hosts(tmp_path):
         frontier, book = opened.parts.frontier, opened.parts.robots.book
         health = frontier.core.book.health
         assert (health.failures, health.retry_wait, health.patience) == (2, 7.0, 100.0)
-        assert frontier.core.aside.failures == 2
+        assert frontier.core.deferred.failures == 2
         tries = [0.0]
         for _ in range(4):
             book.answered("http://a.test", 503, b"", tries[-1])

@@ -170,7 +170,7 @@ def test_a_page_in_place_of_robots_txt_allows_everything_but_with_202(crawled):
     assert ("odd.test", "plain") in asked
 
 
-def test_a_host_whose_robots_txt_puts_off_is_set_aside(tmp_path):
+def test_a_host_whose_robots_txt_puts_off_is_deferred(tmp_path):
     """As one whose robots.txt has no answer: a crawl in which only such hosts are left ends."""
     names = ["later.test", "odd.test"]
     with serving(answer, tmp_path, names) as sites:
@@ -186,7 +186,7 @@ def test_a_host_whose_robots_txt_puts_off_is_set_aside(tmp_path):
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
         assert crawl.run() == 0
 
-    assert (crawl.stats["aside"], crawl.stats["queued"]) == (1, 1)
+    assert (crawl.stats["deferred"], crawl.stats["queued"]) == (1, 1)
     assert "later.test (politeness)" not in crawl.output.read_text()
 
 
@@ -200,7 +200,7 @@ def test_a_host_whose_every_page_is_a_denial_is_left_alone(crawled):
     assert {
         what for (host, path), what in log.items() if host == "denied.test" and path != "robots.txt"
     } == {("403", "wall:denial")}
-    assert crawl.stats["aside"] == 11  # ten of it, and one of another host: none has ended
+    assert crawl.stats["deferred"] == 11  # ten of it, and one of another host: none has ended
 
 
 def test_a_host_with_one_denied_page_is_well(crawled):

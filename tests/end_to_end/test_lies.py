@@ -119,7 +119,7 @@ def test_lies_without_end(simweb, tmp_path, kind):
     queued, said = crawl.stats["queued"], crawl.output.read_text()
     assert queued > 0
     assert f"{queued} URLs queued" in said
-    assert f"{queued} URLs of 5 hosts set aside" in said
+    assert f"{queued} URLs of 5 deferred hosts" in said
     assert ended_with(crawl, "-1", "-5001") == []
 
     server.outages.end(lie)

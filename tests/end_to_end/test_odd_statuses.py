@@ -21,7 +21,7 @@ ROWS = rows("Odd statuses")
 FAMILIAR = 14
 PAGES = 2 * FAMILIAR
 TIMES = {"once": 1, "3 times": 3, "6 times": 6}
-FAILS = {Health.FAILING: "failing", Health.ASIDE: "failing"}  # by the number of failures
+FAILS = {Health.FAILING: "failing", Health.DEFERRED: "failing"}  # by the number of failures
 
 
 def odd(row):

@@ -83,8 +83,8 @@ def test_what_stays_blocked_stays_queued(crawled):
 
     assert set(log["http://shut.test/"]) == {"wall:anubis"}
     assert crawl.stats["reason"] == "finished"
-    assert crawl.stats["aside"] == 2
-    assert "2 URLs of 1 host set aside; 1 host behind block pages" in crawl.output.read_text()
+    assert crawl.stats["deferred"] == 2
+    assert "2 URLs of 1 deferred host; 1 host behind block pages" in crawl.output.read_text()
 
 
 def test_the_index_names_what_is_no_page(crawled):

@@ -350,9 +350,14 @@ class TestCounts:
         assert frontier.in_flight == 1
         assert len(frontier) == (3 if kind not in ENDLESS else WALKERS)
         assert frontier.look.figures()["queued"] == frontier.queued
-        assert {"over_budget", "hosts", "aside", "hosts_aside", "hosts_paused", "aside_due"} <= {
-            *frontier.look.figures()
-        }
+        assert {
+            "over_budget",
+            "hosts",
+            "deferred",
+            "hosts_deferred",
+            "hosts_paused",
+            "deferred_due",
+        } <= {*frontier.look.figures()}
         assert frontier.counters["taken"] == 1
 
     def test_an_empty_one_has_nothing_to_say(self, frontier):

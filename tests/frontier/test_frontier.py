@@ -279,7 +279,7 @@ class TestFailures:
 
         outcome = Outcome(Status.CONNECTION_LOST, 0.1, answered=True)
         assert len(list(drain(frontier, 0, outcome))) == 3
-        assert frontier.counters["hosts set aside"] == 0
+        assert frontier.counters["hosts deferred"] == 0
 
     @pytest.mark.parametrize(("status", "attempts"), [(403, 3), (500, 1), (Status.TIMEOUT, 3)])
     def test_the_statuses_may_be_others(self, db, status, attempts):

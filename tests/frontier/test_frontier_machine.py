@@ -320,17 +320,17 @@ class FrontierMachine(RuleBasedStateMachine):
             )
 
     @invariant()
-    def those_set_aside_agree(self):
-        """Each host that is set aside comes back once, and its URLs are counted."""
+    def deferred_hosts_agree(self):
+        """Each host that is deferred comes back once, and its URLs are counted."""
         frontier, names = self.frontier, set(HOSTS) - self.frontier.core.back.active.keys()
-        aside = frontier.core.aside
+        deferred = frontier.core.deferred
         hosts = {name: frontier.core.hosts.get(name) for name in names}
-        asides = [host.waiting() for host in hosts.values() if host.state is HostState.ASIDE]
+        waiting = [host.waiting() for host in hosts.values() if host.state is HostState.DEFERRED]
         for host in hosts.values():
             frontier.core.hosts.put_away(host)  # which may close its queues
-        assert frontier.core.aside.hosts == len(asides)
-        assert frontier.core.aside.urls == sum(asides)
-        assert aside.next_due() is not None or not asides
+        assert frontier.core.deferred.hosts == len(waiting)
+        assert frontier.core.deferred.urls == sum(waiting)
+        assert deferred.next_due() is not None or not waiting
 
     links: dict[str, Link]
     lent: set[str]

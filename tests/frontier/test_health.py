@@ -73,7 +73,7 @@ class TestFault:
         frontier = make(db)
         add(frontier, "http://a/")
         assert [link.attempt for _, link in drain(frontier, 0, outcome)] == [0, 1, 2]
-        assert frontier.counters["hosts set aside"] == 0
+        assert frontier.counters["hosts deferred"] == 0
 
     @pytest.mark.parametrize("outcome", [LATE, LOST])
     def test_one_url_that_is_not_answered_is_at_fault(self, db, outcome):
@@ -96,7 +96,7 @@ class TestFault:
         for _ in range(8):
             now, link = following(frontier, now)
             frontier.done(link, outcome, now)
-        assert frontier.counters["hosts set aside"] == 1
+        assert frontier.counters["hosts deferred"] == 1
         now, link = following(frontier, now)
         assert frontier.done(link, OK, now) is True
         assert len(frontier) == 0
@@ -113,7 +113,7 @@ class TestFault:
             asked += link.url.endswith("bad")
             frontier.done(link, BUSY if link.url.endswith("bad") else OK, now)
         assert asked == 3
-        assert frontier.counters["hosts set aside"] == 0
+        assert frontier.counters["hosts deferred"] == 0
 
     def test_it_is_tried_later_each_time(self, db):
         """However its host does meanwhile, each try of a failing URL comes after twice the wait of
@@ -152,7 +152,7 @@ class TestFault:
         )
         add(frontier, "http://a/1", "http://a/2")
         fail(frontier, 5, outcome)
-        assert frontier.core.aside.hosts == 1
+        assert frontier.core.deferred.hosts == 1
         drain(frontier, 1000, outcome)
         assert ended == dict.fromkeys(("http://a/1", "http://a/2"), Status.ROBOTS_UNREACHABLE)
 
@@ -299,14 +299,14 @@ class TestGivenUp:
 
     @pytest.mark.parametrize("outcome", [NO_NAME, INSIDE])
     def test_a_name_that_led_somewhere_before(self, db, outcome):
-        """A host that has answered is set aside when its name leads nowhere, and given up after its
+        """A host that has answered is deferred when its name leads nowhere, and given up after its
         patience only.
         """
         frontier, ended = ends(db, Limits(1, 10, patience=3 * DAY))
         add(frontier, *(f"http://a/{number}" for number in range(20)))
         frontier.done(frontier.take(0), OK, 0)
         now = fail(frontier, 10, outcome, now=10.0)[-1]
-        assert (frontier.core.aside.hosts, len(frontier), ended) == (1, 19, {})
+        assert (frontier.core.deferred.hosts, len(frontier), ended) == (1, 19, {})
         drain(frontier, now, outcome)
         assert set(ended.values()) == {outcome.status}
         assert frontier.look.facts("a").failed.away >= 3 * DAY
@@ -419,12 +419,12 @@ class TestResting:
         frontier.done(link, OK, now)
         assert not frontier.resting()
 
-    def test_a_host_that_is_to_wait_for_hours_is_set_aside(self, db):
+    def test_a_host_that_is_to_wait_for_hours_is_deferred(self, db):
         """Whatever the reason for which its turn is far away: here its admission says so."""
         frontier = make(db, admission=lambda link, now: None if now >= 5000 else 5000.0)
         add(frontier, "http://a/1")
         assert frontier.take(0) is None
-        assert (frontier.core.aside.urls, len(frontier.core.back), frontier.resting()) == (
+        assert (frontier.core.deferred.urls, len(frontier.core.back), frontier.resting()) == (
             1,
             0,
             True,

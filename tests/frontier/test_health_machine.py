@@ -173,7 +173,7 @@ class HealthMachine(RuleBasedStateMachine):
             frontier.core.hosts.put_away(host)
         assert host.failures == len(self.model.failed)
         assert len(frontier) == len(self.model.urls)
-        assert frontier.core.aside.hosts <= 1
+        assert frontier.core.deferred.hosts <= 1
 
     def teardown(self):
         if hasattr(self, "db"):

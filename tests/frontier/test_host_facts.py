@@ -78,7 +78,7 @@ def test_a_checkpoint_says_what_the_crawl_says(tmp_path, seed):
         # it may have been asked, and given up by command since
         ({"times": []}, "healthy: no answer yet"),
         ({"retired": Status.HOST_BUDGET}, "spent: it has given all its pages (HOST_MAX_PAGES)"),
-        ({"failures": 7}, "aside: 7 in a row"),
+        ({"failures": 7}, "deferred: 7 in a row"),
         ({"block_pages": BlockPageRow("anubis", 1.0, 3)}, "blocked: anubis, 3 in a row"),
         ({"block_pages": BlockPageRow("anubis", 1.0, 2)}, "healthy"),
         ({"retired": -1, "failures": 7}, "given up: its URLs end with -1"),

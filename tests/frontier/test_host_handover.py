@@ -166,7 +166,7 @@ class TestRoundTrip:
             unpacked(other, pieces, now + delay)
 
             after = host_of(other, A)
-            assert len(one) == one.queued == one.core.aside.urls == one.core.aside.hosts == 0
+            assert len(one) == one.queued == one.core.deferred.urls == one.core.deferred.hosts == 0
             assert one.core.hosts.names("", 9) == []
             assert len(other) == count
             assert len(export(one, now, A)) == 0
@@ -179,8 +179,8 @@ class TestRoundTrip:
             if before["failed"] is not None:
                 assert abs(after["failed"].at - delay - before["failed"].at) < 1e-6
                 assert after["failed"][1:] == before["failed"][1:]
-            if after["state"] is HostState.ASIDE:
-                assert (other.core.aside.urls, other.core.aside.hosts) == (count, 1)
+            if after["state"] is HostState.DEFERRED:
+                assert (other.core.deferred.urls, other.core.deferred.hosts) == (count, 1)
 
 
 class TestDomains:

@@ -234,14 +234,14 @@ class TestOneOriginIsDead:
 
 
 class TestAllAreDead:
-    def test_the_host_is_set_aside(self, db):
-        """A host all of whose origins fail is set aside after HOST_MAX_FAILURES of each."""
+    def test_the_host_is_deferred(self, db):
+        """A host all of whose origins fail is deferred after HOST_MAX_FAILURES of each."""
         web = Web(db, dead(DEAD, "http://a"), retry_wait=1.0)
         add(web.frontier, *pages("http://a", 3), *pages(DEAD, 3))
         web.until(40)
 
         figures = web.frontier.look.figures()
-        assert (figures["aside"], figures["hosts_aside"]) == (6, 1)
+        assert (figures["deferred"], figures["hosts_deferred"]) == (6, 1)
         assert web.frontier.resting()
 
     def test_one_that_comes_back_is_served(self, db):

@@ -30,12 +30,12 @@ def test_a_host_whose_last_url_has_ended_is_idle(db):
     ]
 
 
-def test_a_host_with_a_far_turn_is_aside(db):
+def test_a_host_with_a_far_turn_is_deferred(db):
     """Whatever it waits for: here the server has asked for an hour."""
     frontier = make(db, LIMITS)
     add(frontier, "http://a/1", "http://a/2")
 
-    assert state_after(frontier, Outcome(503, 0.1, wait=3600.0)) is HostState.ASIDE
+    assert state_after(frontier, Outcome(503, 0.1, wait=3600.0)) is HostState.DEFERRED
 
 
 def test_a_host_of_another_crawl_is_moving(db):

@@ -157,7 +157,11 @@ class TestPause:
             frontier.steering.hold(["a"], 10.0)
 
             assert {link.url[7] for _, link in drain(frontier, 1000.0)} == {"b"}
-            assert (frontier.core.aside.urls, frontier.core.aside.hosts, len(frontier)) == (3, 1, 3)
+            assert (frontier.core.deferred.urls, frontier.core.deferred.hosts, len(frontier)) == (
+                3,
+                1,
+                3,
+            )
             db.checkpoint()
         assert damage(tmp_path) == []
 
@@ -172,7 +176,11 @@ class TestHive:
         frontier.moves.urls("a", [Link(url).pack() for url in urls("a", 3)])
         frontier.moves.arrive("a", 0.0)
 
-        assert (taken(frontier, 0.0), frontier.core.aside.urls, frontier.core.aside.hosts) == (
+        assert (
+            taken(frontier, 0.0),
+            frontier.core.deferred.urls,
+            frontier.core.deferred.hosts,
+        ) == (
             [],
             3,
             1,
@@ -198,7 +206,11 @@ class TestHive:
             for piece in some
         ]
         assert [piece[0] for piece in pieces] == ["urls", "host"]
-        assert (frontier.core.aside.urls, frontier.core.aside.hosts, len(frontier)) == (0, 0, 0)
+        assert (frontier.core.deferred.urls, frontier.core.deferred.hosts, len(frontier)) == (
+            0,
+            0,
+            0,
+        )
 
 
 class TestRetry:
@@ -275,7 +287,7 @@ class TestDrop:
 
         frontier.steering.retry("a", 1.0)
 
-        assert (taken(frontier, 1000.0), frontier.core.aside.hosts) == ([], 1)
+        assert (taken(frontier, 1000.0), frontier.core.deferred.hosts) == ([], 1)
 
     def test_one_that_waits_for_a_place(self, db):
         """Nothing of it is asked any more, and its URLs end when its place comes."""

@@ -246,7 +246,7 @@ class TestOrders:
         assert not taken(frontier, 100)
 
     def test_paused(self, db):
-        """Nothing more is asked of a paused host; it goes aside when all that is in flight has
+        """Nothing more is asked of a paused host; it is deferred when all that is in flight has
         ended.
         """
         frontier = several(db)
@@ -255,7 +255,11 @@ class TestOrders:
         frontier.steering.hold(["a"], 1)
         assert not taken(frontier, 100)
         answered(frontier, links[1:], 100)
-        assert (frontier.core.aside.hosts, frontier.core.aside.urls, len(taken(frontier, 200))) == (
+        assert (
+            frontier.core.deferred.hosts,
+            frontier.core.deferred.urls,
+            len(taken(frontier, 200)),
+        ) == (
             1,
             17,
             0,

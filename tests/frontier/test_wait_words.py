@@ -123,21 +123,21 @@ def test_politeness(db):
     assert str(found) == "waits 8 s between requests to shop.test (politeness)"
 
 
-def test_a_host_set_aside(db):
-    """A host that is set aside is waited for too, if no other is."""
+def test_a_deferred_host(db):
+    """A deferred host is waited for too, if no other is."""
     found = waits(db, *[Outcome(503, 0.1)] * 5, limits=Limits(2, 100, host_failures=2))
 
     assert "after 503 from http://shop.test" in str(found)
     assert found.rules == {}
 
 
-def test_a_host_set_aside_without_a_failure(db):
-    """A host that asked for a long wait with a good answer is set aside; it did nothing wrong, and
+def test_a_deferred_host_without_a_failure(db):
+    """A host that asked for a long wait with a good answer is deferred; it did nothing wrong, and
     nobody says so.
     """
     found = waits(db, OK, OK, Outcome(200, 0.1, wait=5000.0), count=5)
 
-    assert (found.rule, found.why) == ("aside", "for shop.test (set aside)")
+    assert (found.rule, found.why) == ("deferred", "for shop.test (deferred)")
 
 
 def test_robots(db):

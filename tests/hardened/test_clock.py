@@ -83,6 +83,6 @@ def test_when_a_host_is_due_is_told_in_the_clock_s_time(tmp_path):
         running = start(crawl, wrong(-DAY, step=DAY), ITEM_PIPELINES=ITEM_PIPELINES)
         assert running.wait() == 0
 
-    soon = pytest.approx(time.time() + 5000, abs=1500)  # as waits of hosts set aside are rounded up
-    assert crawl.stats["aside_due"] == soon
-    assert [host.due for host in read_source(crawl.jobdir).state.aside] == [soon]
+    soon = pytest.approx(time.time() + 5000, abs=1500)  # as waits of deferred hosts are rounded up
+    assert crawl.stats["deferred_due"] == soon
+    assert [host.due for host in read_source(crawl.jobdir).state.deferred] == [soon]

@@ -23,7 +23,7 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.ground import Surroundings
 from webcrawl.crawl.hive.member import Membership, identity_of, saved_map
 from webcrawl.crawl.hive.partition import partition_of
-from webcrawl.frontier.health import UNWELL
+from webcrawl.frontier.health import AMBIGUOUS_ERRORS
 from webcrawl.frontier.seen.sorted_keys import HIGHEST
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawl_line
@@ -191,7 +191,7 @@ def _captures(path, *, stopped):
     for record in read(path):
         if record.kind in ("response", "revisit"):
             is_late = stopped and record.fields.get("WARC-Truncated") == "time"
-            is_excused = is_late or int(record.block[9:12]) in UNWELL
+            is_excused = is_late or int(record.block[9:12]) in AMBIGUOUS_ERRORS
             yield record.fields["WARC-Target-URI"], is_excused
 
 

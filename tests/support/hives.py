@@ -243,7 +243,7 @@ def assert_whole(hive, hits, *, killed=(), slack=0.001, patient=False):
         stopped=hive.stopped,
         HIVE_PARTITION=way,
     )
-    failing = _set_aside(expected, whole.queued) if patient else set()
+    failing = _deferred(expected, whole.queued) if patient else set()
     for found in (
         expected.complaints({hit.url: hit for hit in hits}.values()),
         expected.complaints(hits) if not killed else (),
@@ -262,7 +262,7 @@ def assert_whole(hive, hits, *, killed=(), slack=0.001, patient=False):
     return failing
 
 
-def _set_aside(expected, queued):
+def _deferred(expected, queued):
     """Return the failing pages that are queued.
 
     What else of their hosts is queued may have been requested, or not: it moves from `must` to

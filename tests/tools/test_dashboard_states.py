@@ -43,7 +43,7 @@ class TestStates:
         ("reason", "queued", "words"),
         [
             ("finished", 0, ["Finished", "nothing is left"]),
-            ("finished", 3, ["Finished", "3 URLs", "set aside"]),
+            ("finished", 3, ["Finished", "3 URLs", "deferred"]),
             ("stopped", 3, ["command", "the same command"]),
             ("shutdown", 3, ["signal", "the same command"]),
             ("closespider_timeout", 3, ["CLOSESPIDER_TIMEOUT", "the same command"]),
@@ -90,11 +90,11 @@ class TestStates:
         ("due", "words"), [(0, "until they are resumed"), (9.0, "which are retried")]
     )
     def test_it_waits(self, tmp_path, due, words):
-        """All URLs left are of hosts set aside: those that were paused by command wait for
+        """All URLs left are of deferred hosts: those that were paused by command wait for
         somebody.
         """
         text = shown(
-            tmp_path, {"status": {**FIGURES, "queued": 7, "in_flight": 0, "aside_due": due}}
+            tmp_path, {"status": {**FIGURES, "queued": 7, "in_flight": 0, "deferred_due": due}}
         )
 
         assert "All 7 queued URLs" in text

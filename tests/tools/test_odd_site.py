@@ -72,7 +72,7 @@ class TestLastLines:
         """Its URLs are counted, and it is said when its next turn is, and that the same command
         goes on.
         """
-        line = line_of(odd.said, "set aside", "run the same command")
+        line = line_of(odd.said, "deferred", "run the same command")
 
         assert f"{len(AWAY) + 1} URLs of 1 host" in line
         assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d$", line)
@@ -115,7 +115,7 @@ class TestReport:
         assert odd.report.tiles()["URLs ended"] == str(ended)
         assert f"{3 / ended:.1%} without".replace("%", " %") in overview  # 404, 404 and 500
         assert "4 hosts known" in overview
-        assert f"{len(AWAY) + 1} set aside, of 1 host" in overview
+        assert f"{len(AWAY) + 1} of 1 deferred host" in overview
         assert re.search(r"seeds with an outcome\s*3\s*of 4", overview)
 
     def test_what_went_wrong(self, odd):
@@ -145,7 +145,7 @@ class TestReport:
         assert "after redirects" in rows[moved][0]
         assert (rows[moved][1], rows[moved][2]) == (2, 1)  # itself, and the page that it led to
         assert "no outcome" in rows[away][0]
-        assert "set aside" in rows[away][0]
+        assert "deferred" in rows[away][0]
         assert rows[inner][0].startswith("-5001")
         assert "1 seed of 4" in odd.report.section("seeds")
 
@@ -164,7 +164,7 @@ class TestReport:
         """
         waiting = odd.report.section("waiting")
 
-        ((name, urls, failures, why, _),) = odd.report.numbers("aside-table")
+        ((name, urls, failures, why, _),) = odd.report.numbers("deferred-table")
         assert (name, urls) == ("away.test", len(AWAY) + 1)
         assert failures >= 2
         assert "robots.txt" in why
@@ -234,7 +234,7 @@ class TestVerify:
 
 class TestDashboard:
     def test_a_crawl_that_has_ended(self, odd):
-        """The page has the figures of stats.json, and says that nothing but hosts set aside is
+        """The page has the figures of stats.json, and says that nothing but deferred hosts is
         left.
         """
         with dashboard(odd.job.parent) as visitor:
@@ -242,8 +242,8 @@ class TestDashboard:
         text = " ".join(page.tree.text_content().split())
 
         assert page.tiles()["pages"] == str(FOUND)
-        assert f"{len(AWAY) + 1} of them set aside" in text
-        assert re.search(rf"\b{len(AWAY) + 1} URLs of hosts set aside", text)
+        assert f"{len(AWAY) + 1} of them deferred" in text
+        assert re.search(rf"\b{len(AWAY) + 1} URLs of deferred hosts", text)
         assert "hosts asked now" not in text
 
     def test_the_list(self, odd):

@@ -494,7 +494,7 @@ class FrontierScheduler:
 
     @property
     def rests(self) -> bool:
-        """Return whether only URLs of hosts that are set aside are left to do in this process."""
+        """Return whether only URLs of deferred hosts are left to do in this process."""
         return self.crawl.rests and not self._expects_more()
 
     @property

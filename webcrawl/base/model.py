@@ -44,7 +44,7 @@ class Status(IntEnum):
     HOST_BUDGET = -5003
     """Its host has reached HOST_MAX_PAGES, or its host's sitemaps have reached their limit."""
     HOST_RETIRED = -5004
-    """Its host was given up after too many 408, 429 or 5xx, or is set aside while code awaits it."""
+    """Its host was given up after too many 408, 429 or 5xx, or is deferred while code awaits it."""
     NO_METHOD = -5005  # ours
     """The spider no longer has the method, class or value that the request names."""
     REFUSED = -5006  # ours

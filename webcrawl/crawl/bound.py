@@ -53,7 +53,7 @@ class Cause(StrEnum):
     CRAWL_DELAY = "crawl_delay"
     POLITENESS = "politeness"
     SERVER = "server"
-    ASIDE = "aside"
+    DEFERRED = "deferred"
     BUDGETS = "budgets"
     WORK = "work"
 
@@ -85,7 +85,7 @@ class BoundLook:
     told: int = 0  # as they asked by Retry-After,
     delayed: int = 0  # as robots.txt asks by Crawl-delay, and all others for politeness
     queued: int = 0  # URLs
-    aside: int = 0  # of these: URLs of hosts set aside,
+    deferred: int = 0  # of these: URLs of deferred hosts,
     over_budget: int = 0  # URLs beyond their domains' budgets, or folded
     revisited: int = 0  # pages that are fetched again
     ran: float = 0.0  # seconds that the event loop's thread has run,
@@ -135,14 +135,14 @@ def _loop(figures: BoundLook) -> Cause | None:
 def _nothing_to_do(figures: BoundLook) -> Cause | None:
     """Return why there is nothing to fetch, or None if some host has URLs or is being asked."""
     has_hosts = bool(figures.asked or figures.ready)
-    has_urls = figures.queued > figures.aside + figures.over_budget
+    has_urls = figures.queued > figures.deferred + figures.over_budget
     if has_hosts or has_urls:
         return None
     if figures.away:
         return Cause.SERVER
-    if figures.over_budget > figures.aside:
+    if figures.over_budget > figures.deferred:
         return Cause.BUDGETS
-    return Cause.ASIDE if figures.aside else Cause.WORK
+    return Cause.DEFERRED if figures.deferred else Cause.WORK
 
 
 def _downloads(figures: BoundLook) -> Cause:
@@ -267,7 +267,7 @@ WORDS = {
     Cause.CRAWL_DELAY: "Crawl-delay",
     Cause.POLITENESS: "politeness",
     Cause.SERVER: "a server that does not answer",
-    Cause.ASIDE: "hosts set aside",
+    Cause.DEFERRED: "deferred hosts",
     Cause.BUDGETS: "budgets of domains",
     Cause.WORK: "nothing to fetch",
 }
@@ -319,7 +319,7 @@ HELPS = {
         "POLITENESS_MIN_DELAY, HOST_CONNECTIONS"
     ),
     Cause.SERVER: "that server: restart it, or fix the connection to it; the crawl then resumes by itself",
-    Cause.ASIDE: (
+    Cause.DEFERRED: (
         "only time: hosts that failed or show block pages are retried now and then; "
         f"{program()} ctl JOBDIR host NAME "
         "resume, for one that was paused by command"
@@ -371,7 +371,7 @@ FIGURES = {
     Cause.RETRY_AFTER: "{told:.0f} of {waiting:.0f} waiting hosts have sent it",
     Cause.CRAWL_DELAY: "{delayed:.0f} of {waiting:.0f} waiting hosts have one in robots.txt",
     Cause.POLITENESS: HOSTS,
-    Cause.ASIDE: "URLs that wait for these hosts: {aside:.0f}",
+    Cause.DEFERRED: "URLs that wait for these hosts: {deferred:.0f}",
     Cause.BUDGETS: (
         "URLs that wait for a larger budget, or are folded (similar URLs brought "
         "nothing new): {over_budget:.0f}"

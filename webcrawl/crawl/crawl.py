@@ -128,7 +128,7 @@ class Crawl:
         # the last run was killed, or could not keep what it did at its end
         self.cut_short = parts.db.get(CLEAN) == b""
         self._is_over = False  # the last checkpoint was taken
-        self.all_rest = False  # no drone of the hive has anything left but hosts set aside
+        self.all_rest = False  # no drone of the hive has anything left but deferred hosts
         self.followers = Followers()
         self.outlook = Outlook(parts, self.stats)
         self._feeds = parts.moments.on_feed
@@ -225,7 +225,7 @@ class Crawl:
 
     @property
     def _hands_out_nothing(self) -> bool:
-        """Return whether a command, a holder, a hive that is cut off, or hosts set aside keep all links."""
+        """Return whether a command, a holder, a hive that is cut off, or deferred hosts keep all links."""
         return self.parts.in_force.rests or (self.all_rest and self.rests)
 
     # -- answers
@@ -390,7 +390,7 @@ class Crawl:
 
     @property
     def rests(self) -> bool:
-        """Return whether for long enough nothing was left but to try hosts set aside.
+        """Return whether for long enough nothing was left but to try deferred hosts.
 
         A drone tells its hive. Once all drones rest (`all_rest`), none tries any.
         """
@@ -439,7 +439,9 @@ class Crawl:
     def _may_return(self) -> bool:
         """Return whether a host may be asked once there is a network: not all left are paused."""
         figures = self.parts.frontier.look.figures()
-        return bool(figures["hosts"] or figures["aside_due"]) or not self.parts.frontier.resting()
+        return (
+            bool(figures["hosts"] or figures["deferred_due"]) or not self.parts.frontier.resting()
+        )
 
     def stats(self) -> dict[str, int | float]:
         """Return all counters by name."""
@@ -453,8 +455,8 @@ class Crawl:
         known = counters["links/known"]
         asked = seen["submitted"] + known
         figures = frontier.look.figures()
-        if due := figures["aside_due"]:  # a time of the crawl's clock; 0: there is none
-            figures["aside_due"] = parts.clock.wall(due)
+        if due := figures["deferred_due"]:  # a time of the crawl's clock; 0: there is none
+            figures["deferred_due"] = parts.clock.wall(due)
         if self._is_over:
             figures = at_rest(figures)
         seen["cache_hit_rate"] = (seen["cache_hits"] + known) / asked if asked else 0.0

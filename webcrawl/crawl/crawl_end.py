@@ -6,7 +6,7 @@ SHORTEST_WAIT = 30.0  # seconds for which such hosts are waited for, however sho
 
 
 class CrawlEnd:
-    """Decides how long the crawl waits for hosts set aside or failing (`Crawl.pending` asks).
+    """Decides how long the crawl waits for deferred and failing hosts (`Crawl.pending` asks).
 
     The wait is in proportion: OUTAGE_END_WAIT, or the time that the run took until then if that is
     shorter. A run that has not asked any host yet waits for OUTAGE_END_WAIT, so that a crawl that

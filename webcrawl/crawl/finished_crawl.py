@@ -173,7 +173,7 @@ def is_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = ()) -> bool:
     if _goes_on(crawl) or parts.seeding.away > 0:  # or a list cannot be read any more
         return False
     figures = crawl.stats()
-    # Any others are of hosts set aside, which this run may try.
+    # Any others are of deferred hosts, which this run may try.
     return bool(figures["queued"] <= figures["over_budget"])
 
 
@@ -204,7 +204,7 @@ def _goes_on(crawl: Crawl) -> bool:
     while crawl.pending:
         crawl.feed()
         figures = crawl.stats()
-        # The URLs may be of hosts set aside, too: this run may try them.
+        # The URLs may be of deferred hosts, too: this run may try them.
         if figures["queued"] > figures["over_budget"] or time.monotonic() > until:
             return True
         # All left are over a budget or folded: only `take` looks whether one may be fetched by now.

@@ -186,9 +186,9 @@ class HostInspector:
         async for rows_of_slice in _measured(hosts, _waiting if by == "queue" else look.wait):
             first = nlargest(most, [*first, *rows_of_slice], key=itemgetter(0))
         covers = f"{len(hosts)} hosts in memory"
-        aside = self.frontier.core.aside.hosts
-        if aside:
-            covers += f"; of the {aside} hosts set aside, only those in memory"
+        deferred = self.frontier.core.deferred.hosts
+        if deferred:
+            covers += f"; of the {deferred} deferred hosts, only those in memory"
         name = "urls" if by == "queue" else "delay"
         return {
             "by": by,

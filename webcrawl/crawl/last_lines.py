@@ -55,7 +55,7 @@ def last_lines(
         f"{done}; {queued}, {failures}{of_all_runs}",
         *sentences(figures, of=WRONG),
         *sentences(figures, of=DONE),
-        *_aside(figures),
+        *_urls_left(figures),
         *_servers(figures),
         *_pause(folder, figures),
     ]
@@ -82,23 +82,23 @@ def _pause(folder: Path, figures: Mapping[str, Any]) -> Iterator[str]:
         yield f"paused by command: the next run fetches nothing until `{resume}`"
 
 
-def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
+def _urls_left(figures: Mapping[str, Any]) -> Iterator[str]:
     """Yield the URLs that are left, and when they are due, in words.
 
-    First those of hosts that were set aside, because they are away or asked to be left alone for
-    long; then those of hosts that fail, but were not set aside; then hosts paused by command.
+    First those of hosts that were deferred, because they are away or asked to be left alone for
+    long; then those of hosts that fail, but were not deferred; then hosts paused by command.
     """
-    urls, hosts = figures.get("aside", 0), figures.get("hosts_aside", 0)
+    urls, hosts = figures.get("deferred", 0), figures.get("hosts_deferred", 0)
     if hosts:
-        what_is_left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
+        what_is_left = f"{count(urls, 'URL')} of {count(hosts, 'deferred host')}"
         hosts_that_were_blocked = figures.get("frontier/hosts blocked", 0)
         blocked = hosts_that_were_blocked - figures.get("frontier/hosts unblocked", 0)
         if blocked:
             what_is_left += f"; {count(blocked, 'host')} behind block pages"
         # 0: all of them are paused by command, and nothing is due before they are resumed.
-        if figures["aside_due"]:
+        if figures["deferred_due"]:
             what_is_left += (
-                f"; run the same command to resume, the next is due {_at(figures['aside_due'])}"
+                f"; run the same command to resume, the next is due {_at(figures['deferred_due'])}"
             )
         yield what_is_left
     waits = figures.get("waits") or Waits()
@@ -110,7 +110,7 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
         left = f"{count(urls_left, 'URL')} of {count(hosts_left, 'host')} left"
         yield f"{left}; the next is due at {due}, {waits.why}; run the same command to resume"
     if paused_hosts := figures.get("hosts_paused"):
-        yield f"{count(paused_hosts, 'host')} paused by command; their URLs count as set aside"
+        yield f"{count(paused_hosts, 'host')} paused by command; their URLs count as deferred"
 
 
 def _at(moment: float) -> str:

@@ -227,10 +227,10 @@ def families(look: CrawlLook) -> Iterator[Metric]:
         "asked": turns.asked,
         "ready": turns.ready,
         "waiting": turns.waiting,
-        "aside": figures["hosts_aside"],
+        "deferred": figures["hosts_deferred"],
     }
     yield _gauges(
-        "hosts", "Hosts in rotation (asked, ready, waiting), and hosts set aside.", "state", hosts
+        "hosts", "Hosts in rotation (asked, ready, waiting), and deferred hosts.", "state", hosts
     )
     troubles = {name: look.trouble == said for said, name in TROUBLES.items()}
     troubles[ENGINE] = look.engine_paused

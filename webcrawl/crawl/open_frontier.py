@@ -43,7 +43,7 @@ OF_ANOTHER: Needs = {  # what a frontier other than ours needs
 }
 # what such a frontier has not, for the log
 LACKS = (
-    "it has no levels and no budgets of domains, sets no host aside, pardons no outage, "
+    "it has no levels and no budgets of domains, defers no host, pardons no outage, "
     "and takes no commands for hosts"
 )
 

@@ -305,14 +305,14 @@ def line(figures: Mapping[str, Any], rate: float | None = None) -> str:
     failures = int(figures.get("failures", 0))
     speed = "" if rate is None else f" ({rate:.1f}/s)"
     answers = f" of {count(int(figures['answers']), 'answer')}" if "answers" in figures else ""
-    aside = figures.get("aside")
-    set_aside = ""
-    if aside:
-        hosts_aside = count(figures["hosts_aside"], "host")
-        set_aside = f" ({count(aside, 'URL')} of {hosts_aside} set aside)"
+    urls_deferred = figures.get("deferred")
+    deferred = ""
+    if urls_deferred:
+        deferred_hosts = count(figures["hosts_deferred"], "deferred host")
+        deferred = f" ({count(urls_deferred, 'URL')} of {deferred_hosts})"
     parts = [
         f"{count(pages, 'page')}{speed}{answers}",
-        f"{queued} queued{set_aside}",
+        f"{queued} queued{deferred}",
         hosts_in_words(figures),
     ]
     if "seen/keys" in figures:

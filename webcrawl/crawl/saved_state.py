@@ -18,6 +18,10 @@ from webcrawl.urls.filters.filter_protocol import Chain
 logger = logging.getLogger(__name__)
 
 
+# Names of counters in checkpoints of earlier versions, and what they are called now
+RENAMED_COUNTERS = {"bound/aside": "bound/deferred"}
+
+
 class SavedCounters(Part):
     """Restores these counters from the last checkpoint, and saves them with each."""
 
@@ -27,7 +31,8 @@ class SavedCounters(Part):
         data = db.get(COUNTERS)
         saved = msgpack.unpackb(data) if data is not None else {}
         for name, counter in counters.items():
-            counter.update(saved.get(name, {}))
+            for key, count in saved.get(name, {}).items():
+                counter[RENAMED_COUNTERS.get(key, key)] += count
         db.join(self)
 
     def save(self) -> None:

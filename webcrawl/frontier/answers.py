@@ -183,7 +183,7 @@ class Answers:
             self._counters[CUT_SHORT] += is_kept_short(link, outcome)
 
     def _failed(self, host: Host, retired: int, before: FailedRow | None) -> None:
-        """Give attempts back that earlier errors used up, and count a host set aside or given up.
+        """Give attempts back that earlier errors used up, and count the host if it is deferred or given up.
 
         `host`: the record of the host, or of one origin. `retired`: its Status before the failure.
         `before`: its errors in a row before that; None: no attempts are given back.
@@ -191,7 +191,7 @@ class Answers:
         give_attempts_back(host, before)
         if host.whole is not None:  # an origin is not counted as a host
             return
-        self._counters["hosts set aside"] += host.failures == self._book.health.failures
+        self._counters["hosts deferred"] += host.failures == self._book.health.failures
         self._counters["hosts given up"] += host.retired != retired and given_up(host)
 
     def _comes_again(self, host: Host, again: Retry, outcome: Outcome) -> None:

@@ -1,6 +1,6 @@
 """Books a download's outcome on its host: when the host is due again, and whether it is retired.
 
-Who defers a host, and for how long (`Host.ready_at`; the longest wait counts):
+Who makes a host wait, and for how long (`Host.ready_at`; the longest wait counts):
 
     an answer, or a time-out    `Booking.wait`: POLITENESS_POLICY, by the host's last downloads
     Crawl-delay in robots.txt   `Booking.wait`: at least so long, up to CRAWL_DELAY_MAX
@@ -13,9 +13,9 @@ Who defers a host, and for how long (`Host.ready_at`; the longest wait counts):
     a download that was cut     `Booking.book_cut`: HOST_RETRY_WAIT at least
 
 Elsewhere: robots.txt that cannot be fetched (`RobotsAdmission.decide`, its origin alone), another
-host at the same address (`addresses.Addresses`), a command (`ctl host NAME pause`: `SetAside.held`,
+host at the same address (`addresses.Addresses`), a command (`ctl host NAME pause`: `DeferredHosts.held`,
 until it is resumed). While our own network is out nothing is fetched, and no host is charged
-(`crawl/uplink.py`). A host that waits for more than hosts_set_aside.FAR seconds leaves the
+(`crawl/uplink.py`). A host that waits for more than deferred_hosts.FAR seconds leaves the
 back-end, whatever it waits for; that changes where it waits, and not for how long.
 
 A host that answers more slowly, or fails more often, than it did at first is slowed down before it
@@ -34,9 +34,9 @@ from typing import NamedTuple, Protocol
 
 from webcrawl.base.model import Link, Outcome, Status, is_sitemap
 from webcrawl.frontier.health import (
+    AMBIGUOUS_ERRORS,
     DAY,
     STRIKES,
-    UNWELL,
     URL_ERROR_WAIT_TIMES,
     Failure,
     HealthRules,
@@ -275,7 +275,7 @@ class Booking:
         fault = Fault.NOBODY if is_plain_answer else _fault(host, link, outcome)
         failure = None
         # Requests that were under way to one host together count once if they fail. Else four would
-        # bring it from well to set aside in a second.
+        # bring it from well to deferred in a second.
         if fault is Fault.HOST and news:
             failure = self.health.failure(host, link, outcome, now, longest=limits.retry_after_max)
         # Without codes of the operator's, no plain answer is retried.
@@ -496,7 +496,7 @@ def _is_page(link: Link, outcome: Outcome) -> bool:
 
     No failure, server's error, robots.txt, sitemap or revisit counts, nor an inline download.
     """
-    if outcome.status <= 0 or outcome.status in UNWELL:
+    if outcome.status <= 0 or outcome.status in AMBIGUOUS_ERRORS:
         return False
     if link.history or link.is_prerequisite or is_sitemap(link.path):
         return False

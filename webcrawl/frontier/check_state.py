@@ -14,8 +14,8 @@ import msgpack
 import numpy as np
 
 from webcrawl.base import zstd_frame
+from webcrawl.frontier.deferred_hosts import Entry, unpack
 from webcrawl.frontier.domain_table import FAMILIES
-from webcrawl.frontier.hosts_set_aside import Entry, unpack
 from webcrawl.frontier.seen import content, known_keys
 from webcrawl.frontier.seen.portions import Portion
 from webcrawl.frontier.seen.protocol import KEY_ROWS, STATE, SeenState
@@ -80,14 +80,14 @@ def _other_frontier(snapshot: Snapshot) -> str | None:
 
 @dataclass
 class HostPlaces:
-    """Hosts that are parked or set aside by their rows, and so have to be in one queue of names
+    """Hosts that are parked or deferred by their rows, and so have to be in one queue of names
     each.
     """
 
     # 1 for each parked host, and 0 for each other one; a Counter, to be compared with the queues
     parked: Counter[str] = field(default_factory=Counter)
-    aside: dict[str, float] = field(default_factory=dict)  # by name: when the host comes back
-    urls_aside: int = 0
+    deferred: dict[str, float] = field(default_factory=dict)  # by name: when the host comes back
+    urls_deferred: int = 0
 
 
 def _hosts(
@@ -95,7 +95,7 @@ def _hosts(
 ) -> Iterator[DamagedFile]:
     """Check the table `host`; yield its damage.
 
-    The hosts and queued URLs are counted in `found`, parked hosts and hosts set aside in `places`.
+    The hosts and queued URLs are counted in `found`, parked hosts and deferred hosts in `places`.
     """
     for row in host_row.host_rows(snapshot):
         found["hosts"] += 1
@@ -115,9 +115,9 @@ def _hosts(
             continue
         found["queued"] += count
         places.parked[name] += host.state is HostState.PARKED
-        if host.state is HostState.ASIDE:
-            places.aside[name] = host.aside
-            places.urls_aside += count
+        if host.state is HostState.DEFERRED:
+            places.deferred[name] = host.deferred_until
+            places.urls_deferred += count
         # A host that moves to another drone may have URLs or none.
         if host.state is HostState.MOVING:
             continue
@@ -183,7 +183,8 @@ def _front(
             found["queued"] += _links(
                 snapshot, _without_names(queues.records(saved, what), waiting), what
             )
-        entries = _aside(queues, state["aside"])
+        # Deferred hosts were once called hosts set aside, and the state has the old names.
+        entries = _deferred_entries(queues, state["aside"])
         noted = tuple(state["set aside"])  # the numbers of URLs and of hosts
         version, words, gauss = state["random"]
         Random().setstate((version, tuple(words), gauss))  # raises if it is not such a state
@@ -206,15 +207,15 @@ def _front(
         yield from _misplaced_hosts(snapshot, waiting, entries, noted, places)
 
 
-def _aside(queues: SavedQueues, saved: Iterable[tuple[int, bytes, bytes]]) -> set[Entry]:
-    """Return the entries of the queue of hosts set aside.
+def _deferred_entries(queues: SavedQueues, saved: Iterable[tuple[int, bytes, bytes]]) -> set[Entry]:
+    """Return the entries of the queue of deferred hosts.
 
     Some may be of hosts that came back before.
     """
     entries: set[Entry] = set()
     # Of each length of wait the first entry is saved apart from the queue behind it.
     for length, first, queue in saved:
-        records = queues.records(queue, f"table meta, {META}: aside for {length}")
+        records = queues.records(queue, f"table meta, {META}: deferred for {length}")
         entries.update(map(unpack, chain((first,), records)))
     return entries
 
@@ -228,27 +229,27 @@ def _misplaced_hosts(
 ) -> Iterator[DamagedFile]:
     """Yield the disagreements between hosts' rows (`places`) and the queues of names.
 
-    `waiting`: the names in queues of parked hosts. `entries`: those of hosts set aside. `noted`:
-    the numbers of URLs and of hosts set aside, as the frontier has them.
+    `waiting`: the names in queues of parked hosts. `entries`: those of deferred hosts. `noted`:
+    the numbers of URLs and of deferred hosts, as the frontier has them.
     """
     parked = places.parked
-    aside = places.aside
+    deferred = places.deferred
     # `+` leaves out hosts with a count of 0: they are not parked.
     if waiting != +parked:
         odd = next(iter((waiting - parked) | (parked - waiting)))
         yield snapshot.damaged(
             f"table meta, {META}: {odd} is parked but not waiting in line, or the reverse"
         )
-    for name, at in aside.items():
+    for name, at in deferred.items():
         if (at, name) not in entries:
             yield snapshot.damaged(
-                f"table meta, {META}: {name} is set aside, but has no time to come back"
+                f"table meta, {META}: {name} is deferred, but has no time to come back"
             )
             break
-    if noted != (places.urls_aside, len(aside)):
+    if noted != (places.urls_deferred, len(deferred)):
         yield snapshot.damaged(
-            f"table meta, {META}: {noted} URLs and hosts should be set aside, but the hosts have "
-            f"{(places.urls_aside, len(aside))}"
+            f"table meta, {META}: {noted} URLs and hosts should be deferred, but the hosts have "
+            f"{(places.urls_deferred, len(deferred))}"
         )
 
 

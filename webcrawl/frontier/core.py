@@ -20,12 +20,12 @@ from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.back_end import BackEnd, FetchSlots
 from webcrawl.frontier.booking import Booking, Limits, Retry
 from webcrawl.frontier.budgets import Budgets
+from webcrawl.frontier.deferred_hosts import DeferredHostQueue, DeferredHosts
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.host_origins import Origins
 from webcrawl.frontier.host_rows import RetryAfterJournal
 from webcrawl.frontier.hosts import Host, HostTable
-from webcrawl.frontier.hosts_set_aside import AsideHosts, SetAside
 from webcrawl.frontier.outcomes import is_cut_short, is_kept_short
 from webcrawl.frontier.place_shares import GroupQueues
 from webcrawl.frontier.politeness import Politeness
@@ -108,7 +108,7 @@ class Queues:
     hosts: HostTable
     parked: Fifo  # names of hosts that gave way to others
     told: RetryAfterJournal  # what hosts asked for since the last checkpoint
-    aside: AsideHosts  # names of hosts whose next turn is far away
+    deferred: DeferredHostQueue  # names of hosts whose next turn is far away
     lines: GroupQueues  # URLs and parked hosts of domains that have their share of the places
     budgets: Budgets  # URLs of domains that have had their pages
 
@@ -116,7 +116,7 @@ class Queues:
         """Return whether there are URLs outside the back-end, other than those of domains that have
         their share.
         """
-        heads = self.aside.heads
+        heads = self.deferred.heads
         waiting = self.front.filled or self.parked.count or self.budgets.listed
         return bool(waiting) or (bool(heads) and heads[0][0] <= now)
 
@@ -228,7 +228,7 @@ class Core:
         self.queues = queues
         self.hosts = queues.hosts
         self.back = BackEnd(FetchSlots(rules.limits.fetchers, hooks.awaited))
-        self.aside = SetAside(queues.aside, rules.limits.host_failures)
+        self.deferred = DeferredHosts(queues.deferred, rules.limits.host_failures)
         self.book = Booking(rules.politeness, rules.limits)
         self.origins = Origins(queues.hosts, self.book)
         self.addresses = hooks.addresses

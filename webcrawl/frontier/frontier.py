@@ -28,12 +28,12 @@ from webcrawl.frontier.wait_words import NO_WAY
 from webcrawl.store.jobdir.host_row import FailedRow, Health, HostState, given_up
 
 
-# A paused host is a host set aside. With a state of its own, each place that moves hosts would have
+# A paused host is a deferred host. With a state of its own, each place that moves hosts would have
 # to know it, and older versions could not read the row.
 class Steering:
     """What an operator may command for single hosts: pause, resume, retry, drop, own terms.
 
-    A paused host is set aside and stays there, with its URLs and what is found of it meanwhile.
+    A paused host is deferred and stays so, with its URLs and what is found of it meanwhile.
     """
 
     def __init__(self, core: Core, states: HostStates) -> None:
@@ -42,8 +42,8 @@ class Steering:
         self._hosts = core.hosts
         self._back = core.back
         self._book = core.book
-        self._aside = core.aside
-        self.held = core.aside.held  # names of paused hosts
+        self._deferred = core.deferred
+        self.held = core.deferred.held  # names of paused hosts
 
     def set_host_terms(self, terms: Mapping[str, HostTerms | None] | None) -> None:
         """Let other waits and limits hold for some hosts than for all.
@@ -61,7 +61,7 @@ class Steering:
         for name in names:
             host = self._back.active.get(name)
             if host is None or host.given is not None or host.retired:
-                # It is set aside when it is about to become active, or when its request ends.
+                # It is deferred when it is about to become active, or when its request ends.
                 continue
             self._core.dismiss(name.__eq__)
             self._states.pause(host, now)
@@ -70,7 +70,7 @@ class Steering:
         """Resume a paused host, which then waits for its turn like any other."""
         self.held.discard(name)
         host, active = self._core.open(name)
-        if active or host.state is not HostState.ASIDE or self._core.is_foreign(name):
+        if active or host.state is not HostState.DEFERRED or self._core.is_foreign(name):
             self._core.close(host, active=active)
         else:
             self._states.release(host)
@@ -148,12 +148,12 @@ class Steering:
     # -- where they are
 
     def _let_in(self, host: Host, now: float, *, active: bool) -> None:
-        """Make a host set aside active, even if no place is free. The caller no longer holds it.
+        """Make a deferred host active, even if no place is free. The caller no longer holds it.
 
-        Any other host stays as it is. So does a host set aside that is paused, or of another crawl.
+        Any other host stays as it is. So does a deferred host that is paused, or of another crawl.
         """
-        must_stay = self._core.is_foreign(host.name) or self._aside.keeps(host)
-        if active or host.state is not HostState.ASIDE or must_stay:
+        must_stay = self._core.is_foreign(host.name) or self._deferred.keeps(host)
+        if active or host.state is not HostState.DEFERRED or must_stay:
             self._core.close(host, active=active)
             return
         self._states.release(host)
@@ -170,7 +170,7 @@ def _hurry(host: Host, now: float) -> None:
 
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
-NOT_ANSWERING = (Health.FAILING, Health.ASIDE, Health.BLOCKED)
+NOT_ANSWERING = (Health.FAILING, Health.DEFERRED, Health.BLOCKED)
 
 
 class Frontier:
@@ -217,8 +217,8 @@ class Frontier:
             if host.ip and core.addresses is not None:
                 core.addresses.learn(host.ip, host.ready_at)
             self._states.activate(host)
-            if core.resumed and core.aside.wants(host, host.due(), core.resumed):
-                self._states.deactivate(host, HostState.ASIDE, core.resumed)
+            if core.resumed and core.deferred.should_defer(host, host.due(), core.resumed):
+                self._states.deactivate(host, HostState.DEFERRED, core.resumed)
         for name, until in told.items():
             with core.opened(name) as host:
                 host.ready_at = max(host.ready_at, until)
@@ -257,8 +257,8 @@ class Frontier:
         budgets.
         """
         core = self.core
-        # Of the URLs that are not set aside or over budgets, those of failing hosts are taken off.
-        left = len(self) - core.aside.urls - self.over_budget
+        # Of the URLs that are not deferred or over budgets, those of failing hosts are taken off.
+        left = len(self) - core.deferred.urls - self.over_budget
         for host in core.back.active.values():
             if not left:
                 break
@@ -271,7 +271,7 @@ class Frontier:
         """Return whether a host that answered before has failed once since, and has not been asked
         again.
 
-        An answer that asks for a wait (Retry-After) counts as one. Hosts that are set aside are not
+        An answer that asks for a wait (Retry-After) counts as one. Deferred hosts are not
         looked at.
         """
         for host in self.core.back.active.values():
@@ -285,7 +285,7 @@ class Frontier:
         rotation.
         """
         self.core.book.change(politeness, limits)
-        self.core.aside.failures = limits.host_failures
+        self.core.deferred.failures = limits.host_failures
         self._states.several.renew()
 
     # -- in
@@ -366,7 +366,7 @@ class Frontier:
         """Return the time at which `take` may return a link (0 is now), or None until something is
         added or done.
         """
-        times = self.core.back.next_due(), self.rotation.next_aside(), self.demand.next_growth()
+        times = self.core.back.next_due(), self.rotation.next_deferred(), self.demand.next_growth()
         return min((at for at in times if at is not None), default=None)
 
     # -- done

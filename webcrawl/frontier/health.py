@@ -1,6 +1,6 @@
 """The health of a host: the fault of a failure, the wait after it, and when a host is given up.
 
-A host is healthy; failing, after its first failure; set aside, after HOST_MAX_FAILURES in a row; or
+A host is healthy; failing, after its first failure; deferred, after HOST_MAX_FAILURES in a row; or
 given up, when it has been away for HOST_PATIENCE. Any answer makes it healthy again.
 
 An answer that reports an error of the server's is the fault of its URL, if it is a single one among
@@ -14,7 +14,7 @@ What follows from a block page (which a vendor's marks or its structure show):
     its host      has not failed. It is blocked after MIN_BLOCK_PAGES such answers in a row, or after
                   the first if it has never given a page. Then one URL at a time is asked for, as a
                   probe, at intervals that grow to a day (`blocked_retry_wait`), and the host waits
-                  set aside
+                  deferred
     its URL       goes to the end of its host's queue, without losing an attempt. Until the host is
                   known to be blocked, it waits in the host's record
                   (`book_block_page`, `take_blocked_links`)
@@ -101,21 +101,21 @@ class HealthRules:
         health = health_of(host, self.failures)
         if health is not Health.HEALTHY or not (failures := host.failing()):
             return health
-        return Health.ASIDE if failures >= self.failures else Health.FAILING
+        return Health.DEFERRED if failures >= self.failures else Health.FAILING
 
     def uses_up_attempt(self, host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
         """Return whether this outcome, not yet booked, uses up one of the URL's attempts.
 
         `last`: the attempt would be the URL's last one. An ambiguous failure is charged to the URL
-        until its host is set aside. But the last attempt is not used up while other URLs of the
+        until its host is deferred. But the last attempt is not used up while other URLs of the
         host fail as well, nor while the host has given no page.
         """
         verdict = rule(outcome)
         is_of_url_alone = not verdict.failed or outcome.answered
         if is_of_url_alone or outcome.retries is not None:
             return True
-        is_set_aside = host.failures >= self.failures
-        if not verdict.charged or is_set_aside:
+        is_deferred = host.failures >= self.failures
+        if not verdict.charged or is_deferred:
             return False
         if not last:
             return True
@@ -185,7 +185,7 @@ def book_concurrent_failure(host: Host, link: Link) -> None:
     """
     failed = host.failed
     if failed is not None and failed.only != url_checksum(link):
-        # all but `only`; a host that has failed has no errors in `unwell`
+        # all but `only`; a host that has failed has no `errors_in_a_row`
         host.failed = FailedRow(
             failed.at,
             failed.away,
@@ -201,7 +201,7 @@ def book_concurrent_failure(host: Host, link: Link) -> None:
 def give_another_chance(host: Host, now: float) -> bool:
     """Give a host another chance that was given up more than a DAY ago. Return whether it was.
 
-    The host is retired no more and due at once; its failures still count, so it is set aside again
+    The host is retired no more and due at once; its failures still count, so it is deferred again
     if it fails.
     """
     failed = host.failed
@@ -241,8 +241,8 @@ def url_checksum(link: Link) -> int:
 
 # 408: the server, or what stands before it, got no whole request in time. 501 and 505 speak of the
 # request: its method, its version of HTTP
-UNWELL = frozenset((Status.CONNECTION_LOST, 408, 429, *range(500, 600))) - {501, 505}
-ROW = 3  # different URLs in a row: the host is unwell
+AMBIGUOUS_ERRORS = frozenset((Status.CONNECTION_LOST, 408, 429, *range(500, 600))) - {501, 505}
+ROW = 3  # different URLs in a row: the host is failing
 MAX_ROW = 16  # answers in a row that are remembered
 # To wait for a last URL that alone says 503 cost hosts up to 1,562 times their crawl (five such
 # pages, a second apart), and with this number 1.28 times at most. The price is a URL where a host
@@ -265,7 +265,7 @@ def is_ambiguous_error(link: Link, outcome: Outcome) -> bool:
     """
     if outcome.status == Status.CONNECTION_LOST and (outcome.retries is None or outcome.answered):
         return False
-    return outcome.status in UNWELL and not link.is_prerequisite
+    return outcome.status in AMBIGUOUS_ERRORS and not link.is_prerequisite
 
 
 def is_fault_of_host(host: Host, link: Link, outcome: Outcome) -> bool:
@@ -282,7 +282,7 @@ def is_fault_of_host(host: Host, link: Link, outcome: Outcome) -> bool:
 
 
 def _completes_row(host: Host, link: Link, outcome: Outcome, *, is_busy: bool) -> bool:
-    """Return whether the answers in a row, and this one, show that the host is unwell.
+    """Return whether the answers in a row, and this one, show that the host is failing.
 
     ROW different URLs in a row show it. So does a second error of one URL if the host has given no
     page, or if few pages of the host are known and the error is a 429 or 503, which are about the
@@ -329,7 +329,7 @@ def book_url_error(host: Host, link: Link, outcome: Outcome, now: float) -> None
     """Book an ambiguous error as its URL's own, as far as one can say now.
 
     The host has no failures then, and the error is noted in the host's errors in a row
-    (`FailedRow.unwell`), by which later errors are judged.
+    (`FailedRow.errors_in_a_row`), by which later errors are judged.
     """
     if host.retired:
         return
@@ -348,7 +348,7 @@ def book_url_error(host: Host, link: Link, outcome: Outcome, now: float) -> None
     mark = -url_checksum(link) if _is_known(host, link) else _mark(link, outcome)
     kept = (*answers, mark)[-MAX_ROW:]
     status = Status.HOST_RETIRED
-    host.failed = FailedRow(now, 0.0, status, only, gone=False, origin=origin, unwell=kept)
+    host.failed = FailedRow(now, 0.0, status, only, gone=False, origin=origin, errors_in_a_row=kept)
 
 
 def retry_time(link: Link, now: float, first: float) -> float:
@@ -370,7 +370,7 @@ def book_recovery(host: Host, link: Link, now: float, first: float) -> None:
     failed = host.failed
     if failed is not None and _leaves_errors_open(failed, link):
         return
-    if failed is not None and failed.unwell and host.later:
+    if failed is not None and failed.errors_in_a_row and host.later:
         _bring_forward(host, failed, now, first)
     host.bad.pop(_kind(link), None)
     mark_healthy(host)
@@ -406,7 +406,7 @@ def _bring_forward(host: Host, failed: FailedRow, now: float, first: float) -> N
     `host.later` is rebuilt. `first`: seconds of the first wait. The errors also count against the
     kinds of their URLs, unless the host has failed.
     """
-    sums = {abs(mark) for mark in failed.unwell}
+    sums = {abs(mark) for mark in failed.errors_in_a_row}
     waiting = [(when, unpack(record), record) for when, record in host.later]
     if not host.failures:
         links = (link for _, link, _ in waiting)
@@ -448,7 +448,7 @@ def give_attempts_back(host: Host, failed: FailedRow | None) -> None:
 
     `failed`: the host's errors in a row, from before its failure was booked.
     """
-    if failed is not None and failed.unwell and host.later:
+    if failed is not None and failed.errors_in_a_row and host.later:
         host.later = [
             (at, with_attempts_given_back(unpack(record), failed).pack())
             for at, record in host.later
@@ -461,7 +461,7 @@ def with_attempts_given_back(link: Link, failed: FailedRow | None) -> Link:
 
     Each of them counts as a strike instead.
     """
-    answers = failed.unwell if failed is not None else ()
+    answers = failed.errors_in_a_row if failed is not None else ()
     count = min(_count_in_row(link, answers), link.attempt) if answers else 0
     if not count:
         return link
@@ -479,7 +479,7 @@ def _mark(link: Link, outcome: Outcome) -> int:
 
 def errors_in_a_row(host: Host) -> tuple[int, ...]:
     """Return the marks of the host's errors in a row, the oldest first: checksums of their URLs."""
-    return host.failed.unwell if host.failed is not None else ()
+    return host.failed.errors_in_a_row if host.failed is not None else ()
 
 
 def _count_in_row(link: Link, answers: tuple[int, ...]) -> int:

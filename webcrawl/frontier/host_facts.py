@@ -102,8 +102,8 @@ class HostFacts:
 def facts_of(host: Host, book: Booking, *, record: str, is_paused: bool) -> HostFacts:
     """Return the facts about a host. `record`: where its record is."""
     given = url_of(host.given) if host.given is not None else None
-    # While a host is set aside, its row says when it comes back.
-    is_aside = host.state is HostState.ASIDE
+    # While a host is deferred, its row says when it comes back.
+    is_deferred = host.state is HostState.DEFERRED
     origins = [_origin(one, host, book) for one in (host.origins or {}).values()]
     return HostFacts(
         name=host.name,
@@ -117,7 +117,7 @@ def facts_of(host: Host, book: Booking, *, record: str, is_paused: bool) -> Host
         requests=len(host.flights()),
         queued=host.waiting(),
         retries=len(host.later),
-        ready_at=host.aside if is_aside else host.rested_at(),
+        ready_at=host.deferred_until if is_deferred else host.rested_at(),
         next_turn=None if is_paused else _next_turn(host),
         delay=delay_of(host, book),
         crawl_delay=host.crawl_delay,
@@ -168,7 +168,7 @@ def _next_turn(host: Host) -> float | None:
     """Return the time of the host's next request; None: none is planned, or one is in flight."""
     if host.given is not None or not host.waiting() or host.retired:
         return None
-    return host.aside if host.state is HostState.ASIDE else host.due()
+    return host.deferred_until if host.state is HostState.DEFERRED else host.due()
 
 
 def _origin(one: Host, host: Host, book: Booking) -> OriginFacts:

@@ -20,9 +20,9 @@ from webcrawl.frontier.host_facts import (
 from webcrawl.frontier.host_origins import OF_HOST, text_at
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.wait_words import (
-    ASIDE,
     BLOCKED,
     CRAWL_DELAY,
+    DEFERRED,
     FAILURE,
     NEW,
     POLITENESS,
@@ -48,7 +48,7 @@ class HostInspection:
         self._budgets = core.queues.budgets
         self._back = core.back
         self._book = core.book
-        self._aside = core.aside
+        self._deferred = core.deferred
 
     # -- all of it
 
@@ -62,10 +62,10 @@ class HostInspection:
             "over_budget/domains": self._budgets.table.over.domains,
             "over_budget/folded": self._budgets.table.folded.urls,
             "hosts": len(self._back),
-            "aside": self._aside.urls,
-            "hosts_aside": self._aside.hosts,
-            "hosts_paused": len(self._aside.held),
-            "aside_due": self._aside.next_return() or 0.0,
+            "deferred": self._deferred.urls,
+            "hosts_deferred": self._deferred.hosts,
+            "hosts_paused": len(self._deferred.held),
+            "deferred_due": self._deferred.next_return() or 0.0,
         }
 
     def _more(self) -> int:
@@ -93,7 +93,7 @@ class HostInspection:
 
     def facts(self, name: str) -> HostFacts:
         """Return what is known of a host."""
-        is_paused = name in self._aside.held
+        is_paused = name in self._deferred.held
         record = "in use" if name in self._back.active else self._hosts.place(name)
         if not record:
             return facts_of(self._hosts.blank(name), self._book, record="", is_paused=is_paused)
@@ -159,7 +159,7 @@ class HostInspection:
 
         None if its usual one, of so many seconds, is longer.
         """
-        if row.unwell and not host.failures:
+        if row.errors_in_a_row and not host.failures:
             return URL_ERROR_WAIT_TIMES * seconds, FAILURE
         retry_after = self._book.retry_after(host)
         back_off = self._book.health.wait(host.failures, gone=row.gone) if host.failures else 0.0
@@ -172,7 +172,7 @@ class HostInspection:
     def waits(self, now: float) -> Waits:
         """Return the hosts that are waited for, counted by rule, and the next one to have its turn.
 
-        Of hosts set aside only the next one is looked at, if no active host is waited for. It takes
+        Of deferred hosts only the next one is looked at, if no active host is waited for. It takes
         as long as `ready` of the back-end.
         """
         found = Waits()
@@ -195,20 +195,20 @@ class HostInspection:
             _name_next(found, first, record, self._rule(record, first_due))
             found.seconds = max(first_due - now, 0.0)
             return found
-        aside = self._aside.first()
-        if aside is not None:
-            aside_due, name = aside
-            self._name_aside(found, name, aside_due)
-            found.seconds = max(aside_due - now, 0.0)
+        deferred = self._deferred.first()
+        if deferred is not None:
+            deferred_due, name = deferred
+            self._name_deferred(found, name, deferred_due)
+            found.seconds = max(deferred_due - now, 0.0)
         return found
 
-    def _name_aside(self, found: Waits, name: str, due: float) -> None:
-        """Name the host that is next of those that are set aside."""
+    def _name_deferred(self, found: Waits, name: str, due: float) -> None:
+        """Name the next of the deferred hosts."""
         with self._core.opened(name) as host:
             record = _waited_for(host)
             has_failed = host.failing() or host.block_pages is not None
             rule = self._rule(record, due) if has_failed else self._pause(record)[1]
-            _name_next(found, host, record, rule if rule in WHY else ASIDE)
+            _name_next(found, host, record, rule if rule in WHY else DEFERRED)
 
     def _rule(self, host: Host, at: float) -> str:
         """Return the rule by which a host is left alone until `at`, when its next URL is due.

@@ -1,23 +1,23 @@
 """The state of each host, and every way from one state to another.
 
-    IDLE    has no URLs
-    ACTIVE  has one of the n places in the back-end: it is scheduled, or a request is in flight
-    PARKED  has URLs, and waits for a place
-    ASIDE   has URLs, but its next turn is far away or an operator has paused it: it waits on disk
-    MOVING  belongs to another drone of the hive, or is still arriving from one
+    IDLE      has no URLs
+    ACTIVE    has one of the n places in the back-end: it is scheduled, or a request is in flight
+    PARKED    has URLs, and waits for a place
+    DEFERRED  has URLs, but its next turn is far away or an operator has paused it: it waits on disk
+    MOVING    belongs to another drone of the hive, or is still arriving from one
 
     IDLE -- wake --> ACTIVE
-    IDLE -- wake: it is paused --> ASIDE
+    IDLE -- wake: it is paused --> DEFERRED
     ACTIVE -- settle: no URL is left --> IDLE
-    ACTIVE -- settle: its turn is far; pause --> ASIDE
+    ACTIVE -- settle: its turn is far; pause --> DEFERRED
     ACTIVE -- settle: others need its place --> PARKED
     ACTIVE -- settle: not ours --> MOVING
     PARKED -- wake, place --> ACTIVE
-    PARKED -- set_aside --> ASIDE
-    ASIDE -- next_back, recall, release --> PARKED
-    IDLE, PARKED or ASIDE -- leave_hive --> MOVING
+    PARKED -- defer --> DEFERRED
+    DEFERRED -- next_back, recall, release --> PARKED
+    IDLE, PARKED or DEFERRED -- leave_hive --> MOVING
     IDLE -- import_urls --> MOVING
-    MOVING -- arrive --> IDLE, PARKED or ASIDE
+    MOVING -- arrive --> IDLE, PARKED or DEFERRED
 
 docs/pictures/host_states.py draws these lines, and docs/frontier-inside.md shows the picture.
 
@@ -36,7 +36,7 @@ from webcrawl.frontier.place_shares import PlaceShares
 from webcrawl.store.jobdir.host_row import HostState
 
 STAY = 1000  # URLs after which a host gives way if others wait and there is no room for more queues
-FAR_LOOKS = 16  # stale entries of hosts set aside that are passed over in one call
+FAR_LOOKS = 16  # stale entries of deferred hosts that are passed over in one call
 
 
 class HostStates:
@@ -49,7 +49,7 @@ class HostStates:
         self._core = core
         self._queues = core.queues
         self._back = core.back
-        self._aside = core.aside
+        self._deferred = core.deferred
         self._hosts = core.hosts
         self._addresses = core.addresses
         self.most = rules.limits.max_queues  # active hosts
@@ -82,10 +82,10 @@ class HostStates:
     def wake(self, host: Host) -> bool:
         """Make a host active that has URLs and no place.
 
-        Return False if it is paused: then it is set aside.
+        Return False if it is paused: then it is deferred.
         """
-        if self._aside.keeps(host):
-            self.set_aside(host, self._back.now)
+        if self._deferred.keeps(host):
+            self.defer(host, self._back.now)
             return False
         self.activate(host)
         return True
@@ -115,8 +115,8 @@ class HostStates:
             return HostState.IDLE
         if host.retired:  # its URLs end one by one
             return HostState.ACTIVE
-        if self._aside.wants(host, host.due(), now):
-            return HostState.ASIDE
+        if self._deferred.should_defer(host, host.due(), now):
+            return HostState.DEFERRED
         return HostState.PARKED if self.must_yield(host, now) else HostState.ACTIVE
 
     def _next_drop(self, host: Host, now: float) -> float:
@@ -153,9 +153,9 @@ class HostStates:
         return due is not None and due <= now
 
     def pause(self, host: Host, now: float) -> None:
-        """Set an active host aside that an operator has paused, and of which nothing is in flight."""
+        """Defer an active host that an operator has paused, and of which nothing is in flight."""
         self._back.slots.gone(host)
-        self.deactivate(host, HostState.ASIDE, now)
+        self.deactivate(host, HostState.DEFERRED, now)
 
     def deactivate(self, host: Host, state: HostState, now: float) -> None:
         """Take an active host out of the back-end, into another state. Its URLs stay in its queue.
@@ -170,8 +170,8 @@ class HostStates:
             if not self.shares.has_active(domain):
                 budgets.left(domain)
         host.state = state
-        if state is HostState.ASIDE:
-            self._put_aside(host, now)
+        if state is HostState.DEFERRED:
+            self._mark_deferred(host, now)
         elif state is HostState.PARKED:
             self._wait_for_place(host)
         elif state is HostState.MOVING:
@@ -195,72 +195,72 @@ class HostStates:
             self._core.gate.asked.discard(host.name)
         self._hosts.touch(host)
 
-    # -- aside, and back
+    # -- deferred, and back
 
-    def set_aside(self, host: Host, now: float) -> None:
-        """Set a host aside that has URLs and is not active. The caller no longer holds it."""
-        self._put_aside(host, now)
+    def defer(self, host: Host, now: float) -> None:
+        """Defer a host that has URLs and is not active. The caller no longer holds it."""
+        self._mark_deferred(host, now)
         self._hosts.put_away(host)
 
-    def _put_aside(self, host: Host, now: float) -> None:
-        """Note a host as set aside, until it is due. The caller still holds it."""
-        host.state = HostState.ASIDE
-        self._aside.add(host, now)
+    def _mark_deferred(self, host: Host, now: float) -> None:
+        """Note a host as deferred, until it is due. The caller still holds it."""
+        host.state = HostState.DEFERRED
+        self._deferred.add(host, now)
         self._hosts.touch(host)
 
     def place(self, host: Host, now: float) -> None:
-        """Set a host aside that has URLs and is in no queue, or make it active.
+        """Defer a host that has URLs and is in no queue, or make it active.
 
         The caller no longer holds it.
         """
-        if not host.retired and self._aside.wants(host, host.due(), now):
-            self.set_aside(host, now)
+        if not host.retired and self._deferred.should_defer(host, host.due(), now):
+            self.defer(host, now)
         else:
             self.activate(host)
 
     def next_back(self, now: float) -> Host | None:
-        """Return the next host that was set aside and whose time has come, or None.
+        """Return the next host that was deferred and whose time has come, or None.
 
         The caller holds it. It is parked, but in no queue, until the caller says where it belongs.
         """
         for _ in range(FAR_LOOKS):
-            entry = self._aside.pop(now)
+            entry = self._deferred.pop(now)
             if entry is None:
                 break
             at, name = entry
             if name in self._back.active:  # it came back before
                 continue
             host = self._hosts.get(name)
-            if host.state is HostState.ASIDE and host.aside == at:
+            if host.state is HostState.DEFERRED and host.deferred_until == at:
                 self.release(host)
                 return host
             self._hosts.put_away(host)
         return None
 
     def release(self, host: Host) -> None:
-        """End the time aside of a host; the caller says where it belongs.
+        """Defer a host no longer; the caller says where it belongs.
 
         Until then it is parked, but in no queue.
         """
-        self._aside.remove(host)
+        self._deferred.remove(host)
         host.state = HostState.PARKED
         self._hosts.touch(host)
 
     def recall(self, host: Host) -> None:
-        """Let a host that was set aside come back as soon as there is a place.
+        """Let a host that was deferred come back as soon as there is a place.
 
         The caller still holds it.
         """
-        if host.state is HostState.ASIDE:
+        if host.state is HostState.DEFERRED:
             self.release(host)
             self._queues.parked.push(host.name.encode())
 
     def joined(self, host: Host, now: float) -> None:
         """Note that an inactive host has got a URL.
 
-        If it is aside for the time of another URL only, it comes back.
+        If it is deferred for the time of another URL only, it comes back.
         """
-        if host.state is HostState.ASIDE and self._aside.joined(host, now):
+        if host.state is HostState.DEFERRED and self._deferred.joined(host, now):
             self.recall(host)
 
     # -- between the crawls of a hive
@@ -270,7 +270,7 @@ class HostStates:
 
         The caller still holds it.
         """
-        if host.state is HostState.ASIDE:
+        if host.state is HostState.DEFERRED:
             self.release(host)
         host.state = HostState.MOVING
         self._hosts.touch(host)
@@ -279,8 +279,8 @@ class HostStates:
         """Note that an inactive host has got so many URLs, or its record, from another crawl."""
         if host.state is HostState.IDLE:
             host.state = HostState.MOVING
-        elif host.state is HostState.ASIDE:
-            self._aside.urls += urls
+        elif host.state is HostState.DEFERRED:
+            self._deferred.urls += urls
 
     def arrive(self, host: Host, now: float) -> None:
         """Let an inactive host that was imported wait for its turn like all others.
@@ -292,8 +292,8 @@ class HostStates:
         self._hosts.touch(host)
         if not host.waiting():
             host.state = HostState.IDLE
-        elif not host.retired and self._aside.wants(host, host.due(), now):
-            self._put_aside(host, now)
+        elif not host.retired and self._deferred.should_defer(host, host.due(), now):
+            self._mark_deferred(host, now)
         else:
             host.state = HostState.PARKED
             self._queues.parked.push(host.name.encode())

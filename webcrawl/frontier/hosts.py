@@ -70,8 +70,8 @@ class Host:
     ticket: int = 0  # of its valid entry in the back-end's heaps; 0: it has none
     standing: int = 0  # while it is active: one of the back-end's
     dirty: bool = False  # changed since it was last written
-    # when it comes back, while it is ASIDE: an entry of that queue with another time is stale
-    aside: float = 0.0
+    # when it comes back, while it is DEFERRED: an entry of that queue with another time is stale
+    deferred_until: float = 0.0
     # goes before the queue or after it; created for the first URL with a priority
     ranked: PriorityQueues | None = None
     said: int = 0  # the status of its last failure; forgotten when it is no object any more
@@ -186,7 +186,7 @@ class Host:
             self.ip,
             later,
             self.failed,
-            self.aside or None,
+            self.deferred_until or None,
             queue,
         )
         # A row ends with the last field that says something
@@ -278,7 +278,7 @@ class HostTable:
             ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, *more = unpack(
                 data
             )
-            aside, queue, ranked, block_pages, missing, http2, listed, origins = more
+            deferred_until, queue, ranked, block_pages, missing, http2, listed, origins = more
             fifo = self._pool.fifo(queue)
             host = Host(
                 name,
@@ -294,7 +294,7 @@ class HostTable:
                 ip,
             )
             host.later = later
-            host.aside = aside
+            host.deferred_until = deferred_until
             host.block_pages = block_pages
             host.missing = missing
             host.http2 = http2

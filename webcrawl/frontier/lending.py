@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable
 from webcrawl.base.model import Link, Outcome, Packed, Status
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core, Decision
+from webcrawl.frontier.deferred_hosts import FAR
 from webcrawl.frontier.health import give_another_chance, give_attempts_back
 from webcrawl.frontier.host_origins import OF_HOST
 from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.hosts_set_aside import FAR
 from webcrawl.store.jobdir.host_row import given_up
 
 # for the time being: the end of the request that uses the host must be waited for
@@ -40,7 +40,7 @@ class HostLender:
         self._core = core
         self._book = core.book
         self._addresses = core.addresses
-        self._aside = core.aside
+        self._deferred = core.deferred
         self.reserved: set[str] = set()
         self.lent: dict[str, str] = {}  # host name -> the address that is lent with it
         self._urls: dict[str, str] = {}  # host name -> what it is asked for
@@ -55,7 +55,7 @@ class HostLender:
         name = host_of(link.url)
         if self._core.is_foreign(name):
             return Status.HOST_RETIRED  # it is asked by another crawl
-        if name in self._aside.held:
+        if name in self._deferred.held:
             # A caller cannot be asked to wait until an operator resumes the host.
             return Status.HOST_RETIRED
         self.reserved.add(name)
@@ -95,7 +95,7 @@ class HostLender:
             return self._when_origin_is_ready(origin, now)
         if ready <= now:
             return decision
-        if ready < NEVER and self._aside.wants(host, ready, now):
+        if ready < NEVER and self._deferred.should_defer(host, ready, now):
             # A caller cannot be asked to wait for hours.
             return Status.HOST_RETIRED
         return ready
@@ -178,8 +178,8 @@ class HostLender:
         elif outcome.status != Status.UNTRIED:
             self._booked(host, url, outcome, now)
         self._core.hosts.touch(host)
-        # The download may have ended the reason for which the host was set aside.
-        if host.retired or not self._aside.wants(host, host.ready_at, now):
+        # The download may have ended the reason for which the host was deferred.
+        if host.retired or not self._deferred.should_defer(host, host.ready_at, now):
             self._states.recall(host)
         if self._addresses is not None:
             woken = self._addresses.take_back(ip, host.ready_at) if ip else None

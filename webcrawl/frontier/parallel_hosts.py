@@ -112,7 +112,7 @@ class ParallelHosts:
         # The pages in flight may be the last ones that the host may have.
         if pages and host.pages + len(lanes.flights) >= pages:
             return False
-        if self._core.aside.wants(host, host.due(), now):
+        if self._core.deferred.should_defer(host, host.due(), now):
             return False
         return not self._must_yield(host, now)
 

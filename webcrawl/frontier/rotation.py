@@ -20,7 +20,7 @@ FRONT_SOURCE = 1  # the index of the front-end in `Rotation._sources`
 BUDGET_STEPS_AT_ONCE = 8
 # While hosts are active: the wait between two looks, and the wait until an unfinished look goes on
 SECONDS_BETWEEN_LOOKS, SECONDS_BETWEEN_STEPS = 1.0, 0.4
-# A host that was set aside may come back so much early; it waits in the back-end then.
+# A host that was deferred may come back so much early; it waits in the back-end then.
 EARLY_RETURN_SECONDS = 1.0
 
 
@@ -44,12 +44,12 @@ class Rotation:
         self._budgets = queues.budgets
         self._hosts = core.hosts
         self._back = core.back
-        self._aside = core.aside
+        self._deferred = core.deferred
         self._sources = (
             self._from_parked,
             self._from_front,  # at FRONT_SOURCE
             self._from_lines,
-            self._from_aside,
+            self._from_deferred,
             self._from_budgets,
         )
         self._moves_left = URLS_MOVED_PER_TURN  # of this turn, from the front-end
@@ -83,12 +83,12 @@ class Rotation:
         """Return whether URLs wait outside the back-end whose domains do not have their share."""
         return self._queues.others_wait(self._back.now)
 
-    def next_aside(self) -> float | None:
-        """Return the time at which the next host that is set aside could come back.
+    def next_deferred(self) -> float | None:
+        """Return the time at which the next deferred host could come back.
 
-        None if no host is set aside, or the back-end has no place for one.
+        None if no host is deferred, or the back-end has no place for one.
         """
-        return None if self.states.is_full() else self._aside.next_due()
+        return None if self.states.is_full() else self._deferred.next_due()
 
     @property
     def lines_wait(self) -> bool:
@@ -117,12 +117,15 @@ class Rotation:
     def refill(self) -> bool:
         """Make one waiting host active. Return whether one was found.
 
-        The sources take turns: parked hosts, the front-end, domains' lines, hosts set aside, URLs
+        The sources take turns: parked hosts, the front-end, domains' lines, deferred hosts, URLs
         whose domains had no budget.
         """
         queues = self._queues
         others_than_front = (
-            queues.parked.count or queues.lines.queues or self._budgets.listed or queues.aside.heads
+            queues.parked.count
+            or queues.lines.queues
+            or self._budgets.listed
+            or queues.deferred.heads
         )
         if others_than_front:
             if self._from_next_source():
@@ -279,8 +282,8 @@ class Rotation:
                 return True
         return False
 
-    def _from_aside(self) -> bool:
-        """Make a host active that was set aside, if its time has come.
+    def _from_deferred(self) -> bool:
+        """Make a host active that was deferred, if its time has come.
 
         Return whether there was one. Most of these hosts are then tried with one URL.
         """
@@ -288,9 +291,11 @@ class Rotation:
         host = self.states.next_back(now)
         if host is None:
             return False
-        if not host.retired and self._aside.wants(host, host.due(), now + EARLY_RETURN_SECONDS):
+        if not host.retired and self._deferred.should_defer(
+            host, host.due(), now + EARLY_RETURN_SECONDS
+        ):
             # An inline download has asked the host meanwhile, so it has to wait once more.
-            self.states.set_aside(host, now)
+            self.states.defer(host, now)
             return False
         return self._admit(host)
 
@@ -311,7 +316,7 @@ class Rotation:
             self.states.leave_hive(host)
             self._hosts.put_away(host)
             return False
-        may_wait_in_line = not beyond_share and not self._aside.keeps(host)
+        may_wait_in_line = not beyond_share and not self._deferred.keeps(host)
         full_group = self._shares.full_group_of(host) if may_wait_in_line else None
         if full_group is not None:
             self._lines.push(full_group, host.name.encode())

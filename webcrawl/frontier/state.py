@@ -12,6 +12,7 @@ import msgpack
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.core import Core, Hooks, Queues, Rules, Shape
+from webcrawl.frontier.deferred_hosts import DeferredHostQueue
 from webcrawl.frontier.domain_table import DomainTable
 from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.fifo import Blocks, Pool
@@ -19,7 +20,6 @@ from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_rows import RetryAfterJournal
 from webcrawl.frontier.hosts import HostTable
-from webcrawl.frontier.hosts_set_aside import AsideHosts
 from webcrawl.frontier.place_shares import GroupQueues
 from webcrawl.frontier.prioritizers import Informed, Learning, Popularity
 from webcrawl.frontier.reputation import Reputation
@@ -32,7 +32,11 @@ HOST_BYTES = 768
 DOMAIN_BYTES = 640
 POPULARITY = "popularity"
 # Names of counters in checkpoints of earlier versions, and what they are called now
-RENAMED_COUNTERS = {"hosts behind walls": "hosts blocked", "walls opened": "hosts unblocked"}
+RENAMED_COUNTERS = {
+    "hosts behind walls": "hosts blocked",
+    "walls opened": "hosts unblocked",
+    "hosts set aside": "hosts deferred",
+}
 # part of the memory for what a prioritizer learns, if it does, and of families: it comes off the
 # queues'
 LEARNT = 16
@@ -63,8 +67,9 @@ class FrontierPart:
         state = {
             "front": [queue.save() for queue in queues.front.queues],
             "parked": queues.parked.save(),
-            "aside": queues.aside.save(),
-            "set aside": (core.aside.urls, core.aside.hosts),
+            # Deferred hosts were once called hosts set aside, and the state has the old names.
+            "aside": queues.deferred.save(),
+            "set aside": (core.deferred.urls, core.deferred.hosts),
             "lines": queues.lines.save(),
             # after a crash what is in flight is handed out again
             "queued": core.queued + core.in_flight,
@@ -107,8 +112,8 @@ def open_frontier(
         for name, count in saved["counters"].items():
             core.counters[RENAMED_COUNTERS.get(name, name)] += count
         urls, hosts = saved["set aside"]
-        core.aside.urls += urls
-        core.aside.hosts += hosts
+        core.deferred.urls += urls
+        core.deferred.hosts += hosts
         version, words, gauss = saved["random"]
         random.setstate((version, tuple(words), gauss))
     db.join(FrontierPart(db, core, random, _learn(db, shape.memory // LEARNT, rules)))
@@ -158,7 +163,7 @@ def _open_queues(
     )
     hosts.revisits = old is not None
     parked = pool.fifo(saved.get("parked"))
-    aside = AsideHosts(pool.fifo, saved.get("aside", ()))
+    deferred = DeferredHostQueue(pool.fifo, saved.get("aside", ()))
     families = Families(db, shape.memory // LEARNT) if rules.folds else None
     budgets = _open_budgets(db, blocks, shape.memory // 8, rules, families)
     return Queues(
@@ -166,7 +171,7 @@ def _open_queues(
         hosts,
         parked,
         RetryAfterJournal(db),
-        aside,
+        deferred,
         GroupQueues(pool.fifo, saved.get("lines", {})),
         budgets,
     )

@@ -10,7 +10,7 @@ from webcrawl.base.model import Status
 # Rules
 NEW, POLITENESS, CRAWL_DELAY = "new", "politeness", "crawl-delay"
 FAILURE, RETRY_AFTER, BLOCKED, NO_WAY = "failure", "retry-after", "block-page", "no-way"
-ROBOTS, ASIDE = "robots", "aside"
+ROBOTS, DEFERRED = "robots", "deferred"
 # a crawl that ends meanwhile says when it would go on
 FAILING = frozenset((FAILURE, RETRY_AFTER, NO_WAY, ROBOTS))
 WHY = {
@@ -19,7 +19,7 @@ WHY = {
     BLOCKED: "for {host} (blocked: {blocked_by})",
     NO_WAY: "for a way to {host}: the network, a proxy, the name servers or IPv6 is not working (see the log)",
     ROBOTS: "for {host}/robots.txt, which must be read before any page",
-    ASIDE: "for {host} (set aside)",
+    DEFERRED: "for {host} (deferred)",
     CRAWL_DELAY: "between requests to {host} (Crawl-delay)",
 }
 FOR_OWNERS = {  # what the rule of a request's wait means, for the owner of the host

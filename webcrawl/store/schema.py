@@ -15,7 +15,7 @@ from webcrawl.store.write_ahead_log import files
 logger = logging.getLogger(__name__)
 
 # Version 1 had no checksums of rows, 2 other digests of bodies, 3 no portions, and 4 no chains in
-# links, no hosts set aside, and no domains
+# links, no deferred hosts, and no domains
 VERSION = 5
 HEAD = 100  # bytes
 # permission bits of all but the owner: the seen store's key and the secrets of hubs come from this

@@ -65,10 +65,10 @@ class NoLook:
             "over_budget/domains",
             "over_budget/folded",
             "hosts",
-            "aside",
-            "hosts_aside",
+            "deferred",
+            "hosts_deferred",
             "hosts_paused",
-            "aside_due",
+            "deferred_due",
         )
         return {
             "queued": self._frontier.queued,

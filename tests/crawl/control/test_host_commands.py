@@ -82,7 +82,7 @@ class TestPause:
         crawl.run(2)
 
         assert not crawl.crawl.pending
-        assert crawl.crawl.stats()["aside"] == 2
+        assert crawl.crawl.stats()["deferred"] == 2
 
     def test_so_many(self, crawl, monkeypatch):
         """There is a limit, which is said; what is excluded instead takes no place."""
@@ -99,13 +99,17 @@ class TestPause:
 
 
 class TestRetry:
-    def test_a_host_set_aside(self, crawl):
+    def test_a_deferred_host(self, crawl):
         """It is asked at once; failing once more it waits on as before."""
         crawl.ends["a.org"] = Status.CONNECT_FAILED
         crawl.add("a.org", 3)
         crawl.run(3000)
         before = crawl.order("host a.org")
-        assert (before["state"], before["health"], before["failures"]) == ("set aside", "aside", 6)
+        assert (before["state"], before["health"], before["failures"]) == (
+            "deferred",
+            "deferred",
+            6,
+        )
         assert before["next_turn_in"] > 100
 
         assert crawl.order("host a.org retry") == "a.org may be fetched from again now"

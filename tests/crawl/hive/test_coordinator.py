@@ -346,7 +346,7 @@ class Test_the_map:
 
 class Test_resting:
     def test_all_rest(self):
-        """Hosts set aside are tried no more when no drone has anything else left."""
+        """Deferred hosts are tried no more when no drone has anything else left."""
         assert Coordinator().decide(0, reports(0, 1, idle=False, rests=True), {0, 1}, MAP).rest
 
     def test_one_does_not(self):

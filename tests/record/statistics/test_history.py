@@ -24,7 +24,7 @@ FIGURES = {
     "bytes": 9,
     "seen/keys": 7,
     "in_flight": 2,
-    "hosts_aside": 1,
+    "hosts_deferred": 1,
     "milliseconds": [0, 3, 0, 1, 0, 0],
 }
 

@@ -55,9 +55,12 @@ class TestMerged:
     def test_what_is_due_next(self):
         """The earliest time of those that have any."""
         assert (
-            merged([{"aside_due": 0.0}, {"aside_due": 9.0}, {"aside_due": 7.0}])["aside_due"] == 7.0
+            merged([{"deferred_due": 0.0}, {"deferred_due": 9.0}, {"deferred_due": 7.0}])[
+                "deferred_due"
+            ]
+            == 7.0
         )
-        assert merged([{"aside_due": 0.0}])["aside_due"] == 0.0
+        assert merged([{"deferred_due": 0.0}])["deferred_due"] == 0.0
 
     def test_rates(self):
         """A rate is that of the sums."""
@@ -140,6 +143,6 @@ class TestMerged:
 
     def test_of_one(self):
         """The figures of one drone are its own."""
-        one = {"reason": None, "pages": 5, "seconds": 2.0, "aside_due": 0.0, "seen/keys": 9}
+        one = {"reason": None, "pages": 5, "seconds": 2.0, "deferred_due": 0.0, "seen/keys": 9}
 
         assert merged([one]) == one | {"drones": [{"reason": None, "pages": 5, "seconds": 2.0}]}

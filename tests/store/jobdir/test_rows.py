@@ -19,7 +19,7 @@ from webcrawl.store.jobdir.job_dir import JobDir
     [
         (0, 0, Health.HEALTHY),
         (1, 0, Health.FAILING),
-        (5, 0, Health.ASIDE),
+        (5, 0, Health.DEFERRED),
         (0, Status.HOST_BUDGET, Health.SPENT),
         (2, Status.HOST_BUDGET, Health.FAILING),
         (9, Status.DNS_FAILED, Health.GIVEN_UP),

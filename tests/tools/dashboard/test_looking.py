@@ -325,12 +325,12 @@ class TestSigns:
             ({"state": "paused"}, "Paused: fetches nothing until it is resumed."),
             ({"state": "stopping"}, "Finishing 4 downloads in progress."),
             (
-                {"queued": 0, "in_flight": 0, "aside": 0},
+                {"queued": 0, "in_flight": 0, "deferred": 0},
                 "Nothing is queued: the crawl is looking for more, or is about to end.",
             ),
             (
-                {"queued": 7, "in_flight": 0, "aside_due": 1.0},
-                "All 7 queued URLs are of hosts set aside, which are retried now and then.",
+                {"queued": 7, "in_flight": 0, "deferred_due": 1.0},
+                "All 7 queued URLs are of deferred hosts, which are retried now and then.",
             ),
             ({}, "Hosts: 4 asked 2 ready 24 waiting."),
         ],

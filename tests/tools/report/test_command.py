@@ -86,7 +86,7 @@ class TestCrawls:
             "types": "no documents yet",
             "hosts": "No host has given a document yet.",
             "skipped": "No URL was left out.",
-            "waiting": "No host is set aside.",
+            "waiting": "No host is deferred.",
             "disk": "Nothing was written yet.",
             "settings": "does not record the settings",
         }.items():

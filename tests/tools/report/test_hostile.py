@@ -34,7 +34,7 @@ def _source(tmp_path):
         statistics.truncated.add(EVIL, 5)
     state = CrawlHosts(
         hosts=3,
-        aside=[WaitingHost(EVIL, 3, 5, -2, NOW)],
+        deferred=[WaitingHost(EVIL, 3, 5, -2, NOW)],
         queues=[WaitingHost(EVIL, 3, 5, -2, NOW)],
         given_up=[(EVIL, -1)],
         given_up_by_status=Counter({-1: 1}),
@@ -54,7 +54,7 @@ def _source(tmp_path):
         seeds={"src": EVIL, "good": 1, "place": EVIL},
         outputs={f"logs/{EVIL}": 5, f"{EVIL}/x.{EVIL}": 7},
         state=state,
-        aside=(3, 1),
+        deferred=(3, 1),
         stats={"reason": EVIL, "errors": 1},
         unreadable=[EVIL],
         is_clean=True,
@@ -82,7 +82,7 @@ def test_texts_stay_texts(source, log):
     assert {link[0] for link in found.tree.xpath("//@href")} == {"#"}
     assert found.rows("type-table")[0][0].startswith("</title></style></script><script>alert(1)")
     assert "alert(1)" in found.tree.xpath("//title")[0].text_content()
-    for name in ("host-table", "seed-table", "aside-table", "terms-table", "slowest-table"):
+    for name in ("host-table", "seed-table", "deferred-table", "terms-table", "slowest-table"):
         assert any(
             "<img src=x onerror=alert(1)>" in cell for row in found.rows(name) for cell in row
         ), name

@@ -22,14 +22,14 @@ def section_of(tmp_path, state):
         seeds={},
         outputs={},
         state=state,
-        aside=(2, 1),
+        deferred=(2, 1),
     )
     return str(waiting(source))
 
 
 def test_a_host_that_reports_errors(tmp_path):
-    """A host set aside for its answers is said to answer so, and not to be given up."""
-    state = CrawlHosts(hosts=1, aside=[WaitingHost("a.test", 2, 5, Status.HOST_RETIRED, 1e9)])
+    """A host that is deferred for its answers is said to answer so, and not to be given up."""
+    state = CrawlHosts(hosts=1, deferred=[WaitingHost("a.test", 2, 5, Status.HOST_RETIRED, 1e9)])
 
     section = section_of(tmp_path, state)
 
@@ -42,9 +42,9 @@ def test_a_host_that_is_paused(tmp_path):
     """A host that a command has paused did not ask to wait, and has no next try."""
     paused = WaitingHost("a.test", 2, 0, 0, 1e9)
 
-    section = section_of(tmp_path, CrawlHosts(hosts=1, aside=[paused], paused={"a.test"}))
+    section = section_of(tmp_path, CrawlHosts(hosts=1, deferred=[paused], paused={"a.test"}))
 
     assert "<td>paused by command</td>" in section
     assert "asked to wait" not in section
     assert "2001-09-09" not in section
-    assert "2001-09-09" in section_of(tmp_path, CrawlHosts(hosts=1, aside=[paused]))
+    assert "2001-09-09" in section_of(tmp_path, CrawlHosts(hosts=1, deferred=[paused]))

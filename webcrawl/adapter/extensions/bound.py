@@ -205,7 +205,7 @@ class Bound:
             told=rules[RETRY_AFTER],
             delayed=rules[CRAWL_DELAY],
             queued=int(state.get("queued", 0)),
-            aside=int(state.get("aside", 0)),
+            deferred=int(state.get("deferred", 0)),
             over_budget=int(state.get("over_budget", 0)),
             revisited=revisiting.fetched_again if revisiting is not None else 0,
             ran=used.ran,

@@ -168,7 +168,7 @@ class Summary:
         errors = 0
         if scrapys_stats is not None:
             errors = scrapys_stats.get_value("errors/unexpected", 0)
-        has_waiting_urls = stats["queued"] > stats.get("aside", 0)
+        has_waiting_urls = stats["queued"] > stats.get("deferred", 0)
         waits = self._crawl.outlook.waits() if has_waiting_urls else Waits()
         away = str(self._crawl.outlook.servers)
         paused = self._crawl.parts.in_force.paused

@@ -217,14 +217,14 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Pages to fetch per host; 0 means all."
         ),
         Setting("HOST_MAX_FAILURES", 5, WholeNumber(1, MANY)).means(
-            "Consecutive failures after which a host is set aside: its URLs stay, and one of them is tried at growing "
+            "Consecutive failures after which a host is deferred: its URLs stay, and one of them is tried at growing "
             "intervals."
         ),
         Setting("HOST_RETRY_WAIT", 60, Number(0.1, DAY)).means(
             "Seconds before an unreachable host or robots.txt is retried, doubled each time, up to a day."
         ),
         Setting("HOST_PATIENCE", 259_200, Number(0, MANY)).means(
-            "Seconds that a host set aside may be unreachable before it is given up and all its URLs end."
+            "Seconds that a deferred host may be unreachable before it is given up and all its URLs end."
         ),
         Setting("OUTAGE_END_WAIT", 900, Number(0, MANY)).means(
             "If only unreachable hosts have URLs left, the crawl ends after this many seconds, or after as long as "

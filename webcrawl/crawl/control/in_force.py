@@ -349,7 +349,7 @@ def paused_hosts_in(data: bytes) -> list[str]:
 class PausedHosts(Part):
     """The names of paused hosts, in the order in which they were paused.
 
-    A paused host is one that is set aside, and has no state of its own: every place that moves
+    A paused host is a deferred host, and has no state of its own: every place that moves
     hosts would have to know it, and older versions could not read the host's row.
     """
 

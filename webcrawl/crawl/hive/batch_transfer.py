@@ -50,7 +50,7 @@ class DroneCrawl(Protocol):
 
     @property
     def rests(self) -> bool:
-        """Return whether nothing is left but to try hosts set aside, for long enough."""
+        """Return whether nothing is left but to try deferred hosts, for long enough."""
 
     @property
     def got(self) -> bool:

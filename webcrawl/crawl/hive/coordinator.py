@@ -84,7 +84,7 @@ class Report:
     # numbers of the last ones that it could not carry out, and why
     refusals: tuple[tuple[int, str], ...] = ()
     idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
-    rests: bool = False  # nothing to do but to try hosts set aside, and that for long enough
+    rests: bool = False  # nothing to do but to try deferred hosts, and that for long enough
     over: bool = False  # its crawl has ended with that of all
     got: bool = (
         True  # SeedFates.got: it has got a page; a drone of an earlier version leaves it out
@@ -193,7 +193,7 @@ class Decisions:
 
     over: bool = False  # the crawl has ended: all drones may be told to stop
     gave_nothing: bool = False  # it has ended, and had seeds, but no drone has got a page
-    # No drone has anything left but hosts set aside: none has to try these any more.
+    # No drone has anything left but deferred hosts: none has to try these any more.
     rest: bool = False
     map: SlotMap | None = None  # to be published, unless the server has a later one by then
     waits: str = ""  # for which drone a change of the members waits, and why; empty if none does

@@ -365,7 +365,7 @@ class DroneRunner:
         task.add_done_callback(self._command_tasks.discard)
 
     def _let_rest(self, *, all_rest: bool) -> None:
-        """Stop trying hosts set aside if all drones rest; begin again if one does not."""
+        """Stop trying deferred hosts if all drones rest; begin again if one does not."""
         crawl = self._crawl.crawl
         rested_before = crawl.all_rest
         crawl.all_rest = all_rest

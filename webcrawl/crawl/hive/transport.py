@@ -43,7 +43,7 @@ class Beat:
     coordinator: int
     commands: Sequence[Command]  # that the drone does not know
     reports: Mapping[int, bytes]  # packed; only for the coordinator
-    all_rest: bool  # no drone has anything left but hosts set aside
+    all_rest: bool  # no drone has anything left but deferred hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Transport(Protocol):
         """
 
     async def let_rest(self) -> None:
-        """Tell all drones for some seconds that none has anything left but hosts set aside."""
+        """Tell all drones for some seconds that none has anything left but deferred hosts."""
 
     async def read_server(self) -> ServerView:
         """Return what the server knows, without joining or founding anything."""

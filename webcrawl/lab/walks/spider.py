@@ -213,7 +213,7 @@ def open_walk(
 ) -> Frontier:
     """Return the frontier of these walkers.
 
-    It defers no family of URLs: a walk comes to the same pages again and again.
+    It holds back no family of URLs: a walk comes to the same pages again and again.
     """
     kind = partial(WalkFrontier, walkers=walkers)
     return open_frontier(

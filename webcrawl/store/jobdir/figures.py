@@ -123,9 +123,9 @@ COUNTERS = (
         "Hosts that have given a first answer, including redirects and errors such as 404.",
     ),
     Figure(
-        "frontier/hosts set aside",
-        "hosts_set_aside",
-        "Times that a host was set aside because it failed.",
+        "frontier/hosts deferred",
+        "hosts_deferred",
+        "Times that a host was deferred because it failed.",
     ),
     Figure(
         "frontier/hosts given up",
@@ -153,7 +153,7 @@ COUNTERS = (
 )
 GAUGES = (
     Figure("queued", "queued_urls", "URLs in the frontier."),
-    Figure("aside", "aside_urls", "Queued URLs whose hosts are set aside."),
+    Figure("deferred", "deferred_urls", "Queued URLs whose hosts are deferred."),
     Figure(
         "over_budget",
         "over_budget_urls",
@@ -262,7 +262,7 @@ WITHOUT_METRIC = (
     Figure("seconds", of_hive=largest),
     Figure("seed_lists_away", of_hive=largest),
     Figure("hosts_paused", of_hive=largest),
-    Figure("aside_due", of_hive=soonest),
+    Figure("deferred_due", of_hive=soonest),
     Figure("trouble", of_hive=first_trouble),
     Figure("bound", of_hive=nothing),
     Figure("in_force", of_hive=all_lines),

@@ -30,7 +30,7 @@ PLAIN = {  # in a line: in `Crawl.glance`
     "asked": "in_flight",  # less the requests beyond the first one of each host
     "ready": "ready",
     "hosts": "hosts",
-    "aside": "hosts_aside",
+    "aside": "hosts_deferred",  # hosts set aside, as lines of earlier versions call them
 }
 
 # of revisits, if there are any

@@ -30,7 +30,7 @@ BLOCK_PAGES = (str, float, int, tuple)
 LISTED = (int, bool, float, list, list)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, struct.error)
 Row = tuple[str, int, bytes, int]
-PLAIN_FIELDS = 8  # fields of a FailedRow that are numbers; behind them is `unwell`
+PLAIN_FIELDS = 8  # fields of a FailedRow that are numbers; behind them are `errors_in_a_row`
 RETRIES_PLACE = 7  # the index of the retries in `data`
 ORIGINS_PLACE = len(FIELDS) + 5  # the index of the origins, the last of MORE
 FAILED_PLACE = len(FIELDS) - 3  # the index of the failures in a row
@@ -45,7 +45,7 @@ class HostState(IntEnum):
     # is on its way to another crawl of the hive, or has come from one and is not yet ours
     # (host_handover.py)
     MOVING = -3
-    ASIDE = -2  # its next turn is far away: waits on disk, with its URLs (hosts_set_aside.py)
+    DEFERRED = -2  # its next turn is far away: waits on disk, with its URLs (deferred_hosts.py)
     PARKED = -1  # gave way to other hosts, with URLs in its queue
     IDLE = 0  # has nothing to fetch
     ACTIVE = 1  # in the back-end: scheduled, or with a request in flight
@@ -54,7 +54,7 @@ class HostState(IntEnum):
 STATES = {int(state): state for state in HostState}  # ten times as fast as State(number)
 PLACES = {
     HostState.MOVING: "on its way to another drone",
-    HostState.ASIDE: "set aside",
+    HostState.DEFERRED: "deferred",
     HostState.PARKED: "waits for a place",
     HostState.IDLE: "nothing queued",
     HostState.ACTIVE: "waits for its turn",
@@ -66,10 +66,10 @@ class Health(Enum):
 
     HEALTHY = "healthy"  # its last answer was one
     FAILING = "failing"  # it is tried at growing intervals, in its place
-    ASIDE = "aside"  # the same, from aside: one URL is tried at each of them
+    DEFERRED = "deferred"  # the same, but its URLs wait on disk: one is tried at each of them
     SPENT = "spent"  # it has given all its pages: HOST_MAX_PAGES
     GIVEN_UP = "given up"  # its URLs end, because it was away for too long
-    # it answers with block pages only: one URL is tried at growing intervals, from aside
+    # it answers with block pages only: it is deferred, and one URL is tried at growing intervals
     BLOCKED = "blocked"
 
 
@@ -122,12 +122,12 @@ def given_up(host: HostLike) -> bool:
 def health_of(host: HostLike, max_failures: int) -> Health:
     """Return the health of this host now.
 
-    `max_failures` in a row set it aside: HOST_MAX_FAILURES.
+    After `max_failures` in a row it is deferred: HOST_MAX_FAILURES.
     """
     if given_up(host):
         return Health.GIVEN_UP
     if host.failures:
-        return Health.ASIDE if host.failures >= max_failures else Health.FAILING
+        return Health.DEFERRED if host.failures >= max_failures else Health.FAILING
     if is_blocked(host):
         return Health.BLOCKED
     return Health.SPENT if host.retired else Health.HEALTHY
@@ -149,13 +149,13 @@ class FailedRow(NamedTuple):
     asked: float = 0.0  # of these, for how many it has asked itself (Retry-After)
     # Before it fails: checksums of the URLs that its last answers, all of them errors, were charged
     # to; negative if the URL had been charged before (health.py)
-    unwell: tuple[int, ...] = ()
+    errors_in_a_row: tuple[int, ...] = ()
 
 
 def stored_row(fields: Iterable[Any]) -> FailedRow:
     """Return the row that was stored with these fields, or sent by another drone."""
     known = [*fields]
-    # `unwell` is a tuple, where msgpack has lists alone. Older rows have no such field
+    # `errors_in_a_row` is a tuple, where msgpack has lists alone. Older rows have no such field
     known[PLAIN_FIELDS:] = map(tuple, known[PLAIN_FIELDS:])
     return FailedRow(*known)
 
@@ -203,7 +203,7 @@ class HostRow(NamedTuple):
     ip: str
     later: list[tuple[float, Packed]]  # when to retry, and what
     failed: FailedRow | None
-    aside: float  # when it comes back, while it is ASIDE
+    deferred_until: float  # when it comes back, while it is DEFERRED
     queue: bytes | None
     # its queues by priority: above 0 before the queue, below 0 after it
     ranked: list[tuple[int, bytes]]
@@ -229,7 +229,7 @@ class HostRow(NamedTuple):
     @property
     def due(self) -> float:
         """Return the time before which no request is made."""
-        return max(self.ready_at, self.aside)
+        return max(self.ready_at, self.deferred_until)
 
 
 def _in_serving_order(queue: bytes | None, ranked: Iterable[tuple[int, bytes]]) -> list[bytes]:
@@ -262,7 +262,7 @@ def unpack(data: bytes) -> tuple[Any, ...]:
         ip,
         later,
         failed,
-        aside,
+        deferred_until,
         queue,
         *later_fields,
     ) = msgpack.unpackb(data)
@@ -277,7 +277,7 @@ def unpack(data: bytes) -> tuple[Any, ...]:
     failed_row = stored_row(failed) if failed is not None else None
     plain_fields = ready_at, times, crawl_delay, failures, pages, retired, ip
     return (
-        *(*plain_fields, later, failed_row, aside or 0.0, queue),
+        *(*plain_fields, later, failed_row, deferred_until or 0.0, queue),
         *(ranked, stored_block_pages(block_pages), missing, is_http2, listed, origins),
     )
 

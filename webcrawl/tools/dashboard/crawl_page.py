@@ -261,10 +261,10 @@ def figures_part(shown: ShownCrawl) -> Html:
         (
             numbers.number(number("queued")),
             "URLs queued",
-            f"{numbers.number(number('aside'))} of them set aside",
+            f"{numbers.number(number('deferred'))} of them deferred",
         ),
         hosts,
-        (numbers.number(number("hosts_aside")), "hosts set aside", f"{failed} of URLs failed"),
+        (numbers.number(number("hosts_deferred")), "deferred hosts", f"{failed} of URLs failed"),
         (
             numbers.number(number("seen/keys")),
             "URLs known",
@@ -387,7 +387,7 @@ def _end_words(sample: CrawlSample) -> str:
         return "finished: nothing is left to fetch"
     folded = " or folded" if sample.number("over_budget/folded") else ""
     urls = numbers.count(queued, "URL")
-    return f"finished, except for {urls} of hosts set aside or over their domains' budgets{folded}"
+    return f"finished, except for {urls} of deferred hosts or over their domains' budgets{folded}"
 
 
 def _turn_words(sample: CrawlSample, rate: float) -> str:
@@ -396,12 +396,12 @@ def _turn_words(sample: CrawlSample, rate: float) -> str:
     turns = sample.turns
     if not queued and not turns.asked:
         return "nothing is queued: the crawl is looking for more, or is about to end"
-    if not turns.asked and queued == int(sample.number("aside")):
+    if not turns.asked and queued == int(sample.number("deferred")):
         # Without a time, all of them are paused by command.
         later = "wait until they are resumed"
-        if sample.number("aside_due"):
+        if sample.number("deferred_due"):
             later = "are retried now and then"
-        return f"all {numbers.number(queued)} queued URLs are of hosts set aside, which {later}"
+        return f"all {numbers.number(queued)} queued URLs are of deferred hosts, which {later}"
     words = waits_for(sample.figures) or str(turns)
     if rate:
         words = f"{numbers.number(float(f'{rate:.2g}'))} pages per second; {words}"

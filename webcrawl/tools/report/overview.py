@@ -78,10 +78,10 @@ def _mean(size: int, documents: int) -> str:
 
 
 def _queued(source: ReportSource) -> str:
-    urls, hosts = source.aside
+    urls, hosts = source.deferred
     if not urls:
-        return "none set aside"
-    return f"{numbers.number(urls)} set aside, of {numbers.count(hosts, 'host')}"
+        return "none of deferred hosts"
+    return f"{numbers.number(urls)} of {numbers.count(hosts, 'deferred host')}"
 
 
 def over_time(source: ReportSource) -> Html:

@@ -47,12 +47,12 @@ from webcrawl.tools.report.revisits import (
 MAX_ROWS = 200  # of each table
 # Rows are cut back to MAX_ROWS once there are so many times as many: sorting at each would be slow.
 SLACK = 8
-MAX_KNOWN_HOSTS = 50_000  # hosts set aside or blocked that are known by name
+MAX_KNOWN_HOSTS = 50_000  # deferred or blocked hosts that are known by name
 Row = TypeVar("Row")
 
 
 class WaitingHost(NamedTuple):
-    """A host that is set aside or has many URLs."""
+    """A host that is deferred or has many URLs."""
 
     name: str
     urls: int
@@ -85,8 +85,8 @@ class CrawlHosts:
     """
 
     hosts: int = 0
-    aside: list[WaitingHost] = field(default_factory=list)  # hosts set aside, by URLs
-    aside_status: dict[str, int] = field(default_factory=dict)  # of hosts set aside, by name
+    deferred: list[WaitingHost] = field(default_factory=list)  # deferred hosts, by URLs
+    deferred_status: dict[str, int] = field(default_factory=dict)  # of deferred hosts, by name
     paused: set[str] = field(default_factory=set)  # hosts that a command has paused
     queues: list[WaitingHost] = field(default_factory=list)  # the longest
     given_up: list[tuple[str, int]] = field(default_factory=list)  # hosts and their status
@@ -109,12 +109,12 @@ class CrawlHosts:
             whole.damaged += part.damaged
             whole.given_up_by_status += part.given_up_by_status
             whole.blocked_by_vendor += part.blocked_by_vendor
-            whole.aside += part.aside
+            whole.deferred += part.deferred
             whole.queues += part.queues
             whole.blocked += part.blocked
             whole.given_up += part.given_up
             whole.domains += part.domains
-            whole.aside_status |= part.aside_status
+            whole.deferred_status |= part.deferred_status
             whole.paused |= part.paused
         whole.over_budget = _sum_of_pairs(part.over_budget for part in parts)
         whole.folded = _sum_of_pairs(part.folded for part in parts)
@@ -123,7 +123,7 @@ class CrawlHosts:
 
     def cut(self) -> None:
         """Keep the first MAX_ROWS rows of each list, in the order in which a table shows them."""
-        self.aside = nlargest(MAX_ROWS, self.aside, key=BY_URLS)
+        self.deferred = nlargest(MAX_ROWS, self.deferred, key=BY_URLS)
         self.queues = nlargest(MAX_ROWS, self.queues, key=BY_URLS)
         self.blocked = nlargest(MAX_ROWS, self.blocked, key=BY_ANSWERS)
         self.domains = sorted(self.domains, key=lambda row: (-row[1], row[0]))[:MAX_ROWS]
@@ -159,8 +159,8 @@ class CrawlHosts:
         _keep_largest(self.blocked, row, BY_ANSWERS)
 
     def _add_waiting(self, host: HostRow, clock_ahead: float) -> None:
-        """Add a host with URLs that wait, set aside or not."""
-        due = host.aside or host.ready_at
+        """Add a host with URLs that wait, deferred or not."""
+        due = host.deferred_until or host.ready_at
         if due:
             due += clock_ahead
         # One of the host's origins may fail while the others answer.
@@ -169,10 +169,10 @@ class CrawlHosts:
         status = worst.failed.status if worst.failed is not None else 0
         row = WaitingHost(host.name, host.waiting, worst.failures, status, due)
         _keep_largest(self.queues, row, BY_URLS)
-        if host.state == HostState.ASIDE:
-            _keep_largest(self.aside, row, BY_URLS)
-            if len(self.aside_status) < MAX_KNOWN_HOSTS:
-                self.aside_status[host.name] = status
+        if host.state == HostState.DEFERRED:
+            _keep_largest(self.deferred, row, BY_URLS)
+            if len(self.deferred_status) < MAX_KNOWN_HOSTS:
+                self.deferred_status[host.name] = status
 
 
 def _keep_largest(rows: list[Row], row: Row, key: Callable[[Row], Any]) -> None:
@@ -223,7 +223,7 @@ class ReportSource:
     outputs: dict[str, int]  # lengths in bytes, by path; empty for a hive
     state: CrawlHosts
     queued: int = 0  # URLs
-    aside: tuple[int, int] = (0, 0)  # URLs and hosts
+    deferred: tuple[int, int] = (0, 0)  # URLs and hosts
     is_clean: bool = False  # the last run ended with a checkpoint
     at: float = 0.0  # when the checkpoint was taken
     free_bytes: int | None = None  # bytes free on the disk
@@ -276,7 +276,7 @@ class ReportSource:
             outputs={},
             state=CrawlHosts.sum_of([drone.state for drone in drones]),
             queued=sum(drone.queued for drone in drones),
-            aside=_sum_of_pairs(drone.aside for drone in drones),
+            deferred=_sum_of_pairs(drone.deferred for drone in drones),
             is_clean=is_clean,
             at=max(times) if is_clean else min(times),
             free_bytes=min(
@@ -364,7 +364,7 @@ def _read(jobdir: Path, snapshot: Snapshot) -> ReportSource:
         outputs=outputs,
         state=read_state(snapshot, clock_ahead),
         queued=int(frontier.get("queued", 0)),
-        aside=tuple(frontier.get("set aside", (0, 0))),
+        deferred=tuple(frontier.get("set aside", (0, 0))),  # as the state calls it
         is_clean=meta_row.is_clean(snapshot),
         at=checkpoint_at + clock_ahead,
         free_bytes=free_bytes_of(jobdir),

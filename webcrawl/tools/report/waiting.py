@@ -119,13 +119,13 @@ def _seed_row(row: SeedRow) -> list[Cell]:
 def _seed_without_line(url: str, state: CrawlHosts) -> list[Cell]:
     """Return the row of a seed that the log does not have, and why its host is not asked."""
     host = host_if_any(url)
-    status = state.aside_status.get(host)
+    status = state.deferred_status.get(host)
     outcome = "no outcome yet"
     if host in state.paused:
         outcome += f": its host is {PAUSED}"
     elif status is not None:
         reason = counter_words.failure(status) if status else "as it asked"
-        outcome += f": its host is set aside, {reason}"
+        outcome += f": its host is deferred, {reason}"
     return [url, outcome, 0, 0, 0, 0]
 
 
@@ -162,7 +162,7 @@ def waiting(source: ReportSource) -> Html:
         "waiting",
         "Waiting and given up",
         join(
-            _hosts_aside(source),
+            _deferred_hosts(source),
             _blocked_hosts(source.state),
             _hosts_given_up(source.state),
             _budgets(source.state),
@@ -172,14 +172,14 @@ def waiting(source: ReportSource) -> Html:
     )
 
 
-def _hosts_aside(source: ReportSource) -> Html:
-    """Return a table of the hosts set aside, with the reason and the time of the next try."""
-    urls, hosts = source.aside
+def _deferred_hosts(source: ReportSource) -> Html:
+    """Return a table of the deferred hosts, with the reason and the time of the next try."""
+    urls, hosts = source.deferred
     if not hosts:
-        return note("No host is set aside.")
+        return note("No host is deferred.")
     vendors = {host.name: host.vendor for host in source.state.blocked}
     rows: list[list[Cell]] = []
-    for host in source.state.aside:
+    for host in source.state.deferred:
         due: float | None = host.due
         if host.name in source.state.paused:
             reason = PAUSED
@@ -198,8 +198,8 @@ def _hosts_aside(source: ReportSource) -> Html:
         TableColumn("Because"),
         TableColumn("Next try", "when"),
     ]
-    caption = f"{numbers.count(hosts, 'host')} set aside, with {numbers.count(urls, 'URL')}"
-    return table("aside-table", columns, rows, caption)
+    caption = f"{numbers.count(hosts, 'deferred host')} with {numbers.count(urls, 'URL')}"
+    return table("deferred-table", columns, rows, caption)
 
 
 def _blocked_hosts(state: CrawlHosts) -> Html:

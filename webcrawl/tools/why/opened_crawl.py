@@ -177,7 +177,7 @@ class OpenedCrawl:
         """Return the frontier; no host of it is active."""
         shape = Shape(self.values["FRONTIER_LEVELS"], BIAS, FRONTIER_BYTES)
         core = self._part("frontier", partial(read_core, shape=shape, rules=self._rules))
-        core.aside.held.update(self._part("hosts paused", PausedHosts).names)
+        core.deferred.held.update(self._part("hosts paused", PausedHosts).names)
         host_settings = {*OF_HOST}
         if self.values["POLITENESS_PER_IP"]:  # an address has one request, whatever its hosts are
             host_settings.discard("HOST_CONNECTIONS")

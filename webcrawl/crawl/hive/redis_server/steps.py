@@ -27,7 +27,7 @@ class Keys:
         self.coordinator = registry + "queen"
         self.reports = registry + "reports"  # drone: what it said last
         self.commands = registry + "commands"  # by their numbers
-        self.rest = registry + "rest"  # there while no drone has anything left but hosts set aside
+        self.rest = registry + "rest"  # there while no drone has anything left but deferred hosts
         self.bytes = registry + "bytes"  # of all streams
         self.hungry = registry + "hungry"  # a bit for each drone: it has nothing to do
         self.leases = registry + "lease:"  # and the drone: its state's id

@@ -1,5 +1,5 @@
-"""Hosts set aside, because their turn is far away, they fail, or they are paused; and their way
-back.
+"""Hosts that are deferred, because their turn is far away, they fail, or they are paused; and their
+way back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AT = struct.Struct("<d")  # a record is when the host is due, and its name
 Entry = tuple[float, str]
 
 
-class AsideHosts:
+class DeferredHostQueue:
     """Names of hosts, each with the time when it is due.
 
     Entries that no longer count are the caller's to skip.
@@ -46,7 +46,7 @@ class AsideHosts:
         return len(self.heads) + sum(map(len, self._queues.values()))
 
     def push(self, name: str, due: float, now: float) -> float:
-        """Put a host aside, and return when it comes back: not before it is due."""
+        """Add a host, and return when it comes back: not before it is due."""
         length = _length(due - now)  # the number of a length of wait, which is STEP to that power
         at = now + STEP**length
         record = AT.pack(at) + name.encode()
@@ -102,26 +102,26 @@ FAR = 600.0  # seconds until its next turn beyond which a host need not be in th
 LOOK = 86_400.0  # seconds after which a paused host is looked at again
 
 
-class SetAside:
+class DeferredHosts:
     """The hosts that leave the back-end for a while.
 
-    A host is put aside if its turn is more than FAR away, whatever it waits for, and if it is
-    paused. One that keeps failing, or answers with block pages, is put aside however short its wait
+    A host is deferred if its turn is more than FAR away, whatever it waits for, and if it is
+    paused. One that keeps failing, or answers with block pages, is deferred however short its wait
     is, and is tried with one URL when that is over.
     """
 
-    def __init__(self, queue: AsideHosts, failures: int) -> None:
-        """`failures`: in a row, from so many on a host is set aside."""
+    def __init__(self, queue: DeferredHostQueue, failures: int) -> None:
+        """`failures`: in a row, from so many on a host is deferred."""
         self._queue = queue
         self.failures = failures
         self.entries = queue.heads  # the first of each length, by the time when they are due
-        self.urls = 0  # of the hosts that are aside
-        self.hosts = 0  # that are aside
-        # hosts that somebody has paused (frontier.py): they stay aside until resumed
+        self.urls = 0  # of the hosts that are deferred
+        self.hosts = 0  # that are deferred
+        # hosts that somebody has paused (frontier.py): they stay deferred until resumed
         self.held: set[str] = set()
 
-    def wants(self, host: Host, due: float, now: float) -> bool:
-        """Return whether a host with URLs that is due then is to be put aside."""
+    def should_defer(self, host: Host, due: float, now: float) -> bool:
+        """Return whether a host with URLs that is due then is to be deferred."""
         # An object in the back-end for each host that waits for hours would fill the memory.
         is_far = due - now > FAR
         if is_far or (due > now and self._is_tried(host)):
@@ -140,17 +140,17 @@ class SetAside:
         return bool(self.held) and host.name in self.held and not host.retired
 
     def add(self, host: Host, now: float) -> None:
-        """Count and queue a host that is put aside."""
+        """Count and queue a host that is deferred."""
         due = now + LOOK if host.name in self.held else host.due()
-        host.aside = self._queue.push(host.name, due, now)
+        host.deferred_until = self._queue.push(host.name, due, now)
         self.urls += host.waiting()
         self.hosts += 1
 
     def remove(self, host: Host) -> None:
-        """Stop counting a host that is no longer aside; its entry does not count any more."""
+        """Stop counting a host that is no longer deferred; its entry does not count any more."""
         self.urls -= host.waiting()
         self.hosts -= 1
-        host.aside = 0.0
+        host.deferred_until = 0.0
 
     def pop(self, now: float) -> Entry | None:
         """Remove and return the next entry whose time has come, or None.
@@ -182,12 +182,12 @@ class SetAside:
         return min((entry for entry in entries if entry[1] not in self.held), default=None)
 
     def joined(self, host: Host, now: float) -> bool:
-        """Count a URL that has come for a host that is aside.
+        """Count a URL that has come for a deferred host.
 
-        Return whether the host should come back: it was aside only for the time of another URL, and
+        Return whether the host should come back: it was deferred only for the time of another URL, and
         this one is due soon.
         """
         self.urls += 1
         if self._is_tried(host) or self.keeps(host):
             return False
-        return host.aside - now > FAR >= host.due() - now
+        return host.deferred_until - now > FAR >= host.due() - now

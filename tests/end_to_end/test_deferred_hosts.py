@@ -64,17 +64,21 @@ def _job(tmp_path):
 def test_it_ends_and_goes_on(job):
     """Its URLs stay in the state, and are fetched by the same command once the host is there again."""
     crawl, port = job
-    # the second failure sets the host aside after 1 s, and the third try would come after 3 s
+    # the second failure defers the host after 1 s, and the third try would come after 3 s
     assert crawl.run(HOST_RETRY_WAIT=1, OUTAGE_END_WAIT=1.5, ROBOTSTXT_OBEY=False) == 0
-    assert (crawl.stats["aside"], crawl.stats["hosts_aside"], crawl.stats["queued"]) == (10, 1, 10)
-    assert crawl.stats["aside_due"] > time.time() - 60
-    assert "10 URLs of 1 host set aside; run the same command to resume" in crawl.output.read_text()
+    assert (crawl.stats["deferred"], crawl.stats["hosts_deferred"], crawl.stats["queued"]) == (
+        10,
+        1,
+        10,
+    )
+    assert crawl.stats["deferred_due"] > time.time() - 60
+    assert "10 URLs of 1 deferred host; run the same command to resume" in crawl.output.read_text()
     assert list(verify(crawl.jobdir, Counter())) == []
 
     server = Server(("127.0.0.1", port))
     assert crawl.run(HOST_RETRY_WAIT=1, OUTAGE_END_WAIT=10, ROBOTSTXT_OBEY=False) == 0
     server.stop()
-    assert crawl.stats["queued"] == crawl.stats["aside"] == 0
+    assert crawl.stats["queued"] == crawl.stats["deferred"] == 0
     assert len({path for _, path in server.asked}) == 10
     lines = (crawl.jobdir / "logs/crawl.log").read_text().splitlines()
     assert sum(line.split()[1] == "200" for line in lines) == 10
@@ -90,7 +94,7 @@ def test_a_retry_after_is_kept_over_a_restart(job):
     server.stop()
     assert asked == 1  # robots.txt, whose answer asks for it, too
     assert len(server.asked) == asked
-    assert (crawl.stats["aside"], crawl.stats["queued"]) == (10, 10)
+    assert (crawl.stats["deferred"], crawl.stats["queued"]) == (10, 10)
 
 
 def test_a_host_given_up_ends_its_urls(job):
@@ -101,4 +105,4 @@ def test_a_host_given_up_ends_its_urls(job):
     assert {line[1] for line in lines} == {"-2"}
     assert len({line[3] for line in lines}) == len(lines) == 10
     assert sum("given_up" in line[-1] for line in lines) == 9
-    assert (crawl.stats["aside"], crawl.stats["queued"]) == (0, 0)
+    assert (crawl.stats["deferred"], crawl.stats["queued"]) == (0, 0)

@@ -113,7 +113,7 @@ def test_a_url_is_left_alone_twice_as_long_each_time(db, seed, first):
     frontier = make(db, limits=Limits(2, 100, retry_wait=first), politeness=Mercator(0, 0.01, 300))
     add(frontier, *urls(60))
     random = Random(seed)
-    # in every second one the host is unwell
+    # in every second one the host is failing
     spells = sorted(random.uniform(0, 4 + 4 * first) for _ in range(20))
     asked = crawl(
         frontier, lambda url, now: 500 if url[-1] == "7" or bisect(spells, now) % 2 else 200
@@ -329,7 +329,7 @@ def test_a_url_that_failed_before_says_nothing_of_its_host(db):
 
 
 def test_a_url_in_the_row_that_failed_before_gets_its_attempt_back(db):
-    """When the host turns out to be unwell, a URL whose second attempt was one of the row has that
+    """When the host turns out to be failing, a URL whose second attempt was one of the row has that
     again.
     """
     frontier = make(db, politeness=Mercator(0, 0.1, 300))
