@@ -148,8 +148,8 @@ def test_pages_that_need_scripts_are_named(tmp_path):
 
 
 def test_answers_that_are_no_pages_are_named(tmp_path):
-    """Servers' errors, block pages and forms to log in count as pages, so a line says how many there are
-    of each.
+    """Servers' errors, block pages and forms to log in count as pages, so a line says how many there
+    are of each.
     """
     figures = Counter(
         {"pages": 30, "status/200": 8, "status/404": 2, "status/503": 15, "status/429": 1}

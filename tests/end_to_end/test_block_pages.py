@@ -204,7 +204,7 @@ def test_a_host_whose_every_page_is_a_denial_is_left_alone(crawled):
 
 
 def test_a_host_with_one_denied_page_is_well(crawled):
-    """That page has ended, all others are fetched; one that the server itself forbids is no block page."""
+    """That page has ended, all others are fetched; what the server itself forbids is no block page."""
     _, asked, log = crawled
 
     assert log["open.test", "denied"] == ("403", "wall:denial")

@@ -116,7 +116,9 @@ def parts(url):
 
 
 def test_the_text_has_all_pages_and_nothing_else(crawled):
-    """No block page, and not valid data about a host's rendering for what is not there, whatever its status."""
+    """No block page, and not valid data about a host's rendering for what is not there, whatever
+    its status.
+    """
     crawl, _, _ = crawled
 
     assert sorted(parts(line["url"]) for line in written(crawl.jobdir)) == sorted(truth())

@@ -1,6 +1,4 @@
-"""The queue of deferred hosts: in the order of their turns, never early, in constant
-memory.
-"""
+"""The queue of deferred hosts: in the order of their turns, never early, in constant memory."""
 
 from random import Random
 

@@ -119,8 +119,8 @@ class TestReport:
         assert re.search(r"seeds with an outcome\s*3\s*of 4", overview)
 
     def test_what_went_wrong(self, odd):
-        """Missing pages, errors of servers, block pages and what was left out are counted as in the last
-        lines.
+        """Missing pages, errors of servers, block pages and what was left out are counted as in the
+        last lines.
         """
         wrong = odd.report.section("wrong")
 

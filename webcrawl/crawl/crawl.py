@@ -225,7 +225,10 @@ class Crawl:
 
     @property
     def _hands_out_nothing(self) -> bool:
-        """Return whether a command, a holder, a hive that is cut off, or deferred hosts keep all links."""
+        """Return whether all links are kept back.
+
+        A command, a holder, a hive that is cut off, or deferred hosts keep them.
+        """
         return self.parts.in_force.rests or (self.all_rest and self.rests)
 
     # -- answers

@@ -183,7 +183,7 @@ class Answers:
             self._counters[CUT_SHORT] += is_kept_short(link, outcome)
 
     def _failed(self, host: Host, retired: int, before: FailedRow | None) -> None:
-        """Give attempts back that earlier errors used up, and count the host if it is deferred or given up.
+        """Give attempts back that earlier errors used up, and count hosts deferred or given up.
 
         `host`: the record of the host, or of one origin. `retired`: its Status before the failure.
         `before`: its errors in a row before that; None: no attempts are given back.

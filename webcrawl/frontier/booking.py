@@ -13,10 +13,10 @@ Who makes a host wait, and for how long (`Host.ready_at`; the longest wait count
     a download that was cut     `Booking.book_cut`: HOST_RETRY_WAIT at least
 
 Elsewhere: robots.txt that cannot be fetched (`RobotsAdmission.decide`, its origin alone), another
-host at the same address (`addresses.Addresses`), a command (`ctl host NAME pause`: `DeferredHosts.held`,
-until it is resumed). While our own network is out nothing is fetched, and no host is charged
-(`crawl/uplink.py`). A host that waits for more than deferred_hosts.FAR seconds leaves the
-back-end, whatever it waits for; that changes where it waits, and not for how long.
+host at the same address (`addresses.Addresses`), a command (`ctl host NAME pause`:
+`DeferredHosts.held`, until it is resumed). While our own network is out nothing is fetched, and no
+host is charged (`crawl/uplink.py`). A host that waits for more than deferred_hosts.FAR seconds
+leaves the back-end, whatever it waits for; that changes where it waits, and not for how long.
 
 A host that answers more slowly, or fails more often, than it did at first is slowed down before it
 asks. Mercator's wait is in proportion to the last answer already, which keeps our share of a busy

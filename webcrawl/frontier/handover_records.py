@@ -18,8 +18,8 @@ from webcrawl.store.jobdir.host_row import BlockPageRow, stored_block_pages, sto
 
 SLICE = 64  # rows looked at in one slice
 ORIGINS = 13  # the place of its origins in a host's record
-# The values of block_pages, missing, http2 and listed in a record of an older drone, which left out the last
-# of them
+# The values of block_pages, missing, http2 and listed in a record of an older drone, which left out
+# the last of them
 ABSENT: tuple[Any, ...] = (None, b"", False, None)
 
 Later = list[Any]

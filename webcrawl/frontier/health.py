@@ -11,10 +11,9 @@ What follows from a block page (which a vendor's marks or its structure show):
 
     the answer    is archived, and has a line in crawl.log with the annotation `wall:VENDOR`. No
                   link of it is followed, and no output behind `news` gets it
-    its host      has not failed. It is blocked after MIN_BLOCK_PAGES such answers in a row, or after
-                  the first if it has never given a page. Then one URL at a time is asked for, as a
-                  probe, at intervals that grow to a day (`blocked_retry_wait`), and the host waits
-                  deferred
+    its host      has not failed. It is blocked after MIN_BLOCK_PAGES in a row, or after the first if
+                  it has never given a page. Then it is deferred, and one URL at a time is asked
+                  for, as a probe, at intervals that grow to a day (`blocked_retry_wait`)
     its URL       goes to the end of its host's queue, without losing an attempt. Until the host is
                   known to be blocked, it waits in the host's record
                   (`book_block_page`, `take_blocked_links`)
@@ -22,8 +21,8 @@ What follows from a block page (which a vendor's marks or its structure show):
                   no more (`unblocks_host`). A URL that gets a block page again while its host gives
                   pages is blocked alone, and ends
 
-A block page that only words suggest (`wall:unknown`) is an annotation, and nothing follows for the host.
-Nor does it from an answer to a spider's own request, which the spider gets.
+A block page that only words suggest (`wall:unknown`) is an annotation, and nothing follows for the
+host. Nor does it from an answer to a spider's own request, which the spider gets.
 
 docs/frontier-inside.md has the tables. There is no I/O here, and no clock.
 """

@@ -30,8 +30,8 @@ def recorded():
 
 
 def test_recorded_answers_are_recognised():
-    """Of block pages and shells at least 95 %, of soft 404s 85 % without a probe; ordinary pages are
-    pages.
+    """Of block pages and shells at least 95 %, of soft 404s 85 % without a probe; ordinary pages
+    are pages.
     """
     counts = Counter(recorded())
     of = Counter(label for label, _ in counts.elements())
@@ -61,8 +61,8 @@ def built(name="built", part=None):
 
 
 def test_ordinary_pages_that_are_named_like_block_pages_are_pages():
-    """Of 159 traps, eleven are taken for something else, three of them for block pages; of 106 block pages, one
-    is not.
+    """Of 159 traps, eleven are taken for something else, three of them for block pages; of 106 block
+    pages, one is not.
     """
     counts = Counter(built())
     taken = Counter(
@@ -85,8 +85,8 @@ def test_ordinary_pages_that_are_named_like_block_pages_are_pages():
 def test_vendors_that_no_recorded_answer_has_are_recognised(
     part, block_pages, missing, shells, taken
 ):
-    """Of 84, 58 and 83 block pages and rate limits 83, 53 and 81; of 89, 63 and 101 pages that look like
-    them 1, 3 and 1.
+    """Of 84, 58 and 83 block pages and rate limits 83, 53 and 81; of 89, 63 and 101 pages that look
+    like them 1, 3 and 1.
 
     The third part has many denials in some 20 languages, and errors of servers and sites that are
     none.
@@ -104,7 +104,10 @@ def test_vendors_that_no_recorded_answer_has_are_recognised(
 
 
 def test_articles_are_pages():
-    """None of 217 real ones is a block page or a soft 404; one of them is a shell, which shows nothing."""
+    """None of 217 real ones is a block page or a soft 404.
+
+    One of them is a shell, which shows nothing.
+    """
     found = Counter()
     for name in ("html-newspaper", "html-readability"):
         for path in (cases(name) / "pages").iterdir():

@@ -58,8 +58,8 @@ def test_999_is_a_block_page_whatever_it_shows(body):
     ],
 )
 def test_who_wants_to_be_paid_is_a_block_page(field, status, kind):
-    """A 402 that does not say how is somebody's unpaid bill, and what a page costs is no block page where
-    it is given.
+    """A 402 that does not say how is somebody's unpaid bill, and what a page costs is no block page
+    where it is given.
     """
     assert of(page("Words", ARTICLE), field, status=status) == kind
 

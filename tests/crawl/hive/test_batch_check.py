@@ -204,7 +204,7 @@ def test_a_host_of_which_everything_is_known():
 
 
 def test_urls_that_have_met_a_block_page():
-    """URLs that have met their host's block page, and the record of that host, are taken in as they are."""
+    """URLs that got a block page, and the record of their host, are taken in as they are."""
     met = replace(unpack(LINK), struck=MET_BLOCK_PAGE).pack()
     has_block_page = [*HOST, ["anubis", 3.5, 2, [met]], b""]
     pieces = [
