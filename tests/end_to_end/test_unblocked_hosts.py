@@ -1,4 +1,4 @@
-"""A crawl of hosts blocked, killed once: some let it in after a while, one never does."""
+"""A crawl of blocked hosts, killed once: some let it in after a while, one never does."""
 
 from collections import Counter
 from itertools import islice

@@ -63,7 +63,7 @@ class PageScores(NamedTuple):
 UNSCORED = PageScores(None, flaw="the scorer is paused after failures")
 
 
-# Names of block pages as users have them: annotations in crawl.log and WARC, and kinds in marks.toml
+# Names of block pages in files of users: annotations in crawl.log and WARC, kinds in marks.toml
 BLOCK_PAGE, UNKNOWN = "wall:", "wall:unknown"
 DENIAL = "wall:denial"  # by the structure of an error
 # Recognised by words or structure, with a script that sets a cookie and asks again, or is packed

@@ -353,7 +353,7 @@ class Crawl:
                 counters[f"since/{exchange.state.since}"] += 1
 
     def _count_page(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Count an answer of status 2xx as a page, unless it is a block page or its URL is no page's.
+        """Count an answer of status 2xx as a page, unless it is a block page or of no page's URL.
 
         Statistics choose in the same way, so that the two numbers agree.
         """

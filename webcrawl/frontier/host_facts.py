@@ -93,7 +93,8 @@ class HostFacts:
     def health_in_words(self) -> str:
         """Its health in a few words, the first of which are those of `Health`."""
         if self.health is Health.BLOCKED and self.block_pages is not None:
-            return f"{self.health.value}: {self.block_pages.vendor}, {self.block_pages.answers} in a row"
+            row = self.block_pages
+            return f"{self.health.value}: {row.vendor}, {row.answers} in a row"
         if self.health is Health.HEALTHY and not self.downloads:
             return f"{self.health.value}: no answer yet"
         return _health_in_words(self.health, self.failures, self.retired)

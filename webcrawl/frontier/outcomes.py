@@ -1,6 +1,6 @@
 """The meaning of each outcome for its URL and its host, as a table (docs/frontier-inside.md).
 
-health.py is asked first about 408, 429, 5xx and lost connections: a host that is failing is charged.
+health.py is asked first about 408, 429, 5xx and lost connections: a failing host is charged.
 """
 
 from __future__ import annotations

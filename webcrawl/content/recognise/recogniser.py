@@ -245,7 +245,7 @@ class Recogniser:
         return of_page
 
     def _visible_marks(self, answer: HtmlAnswer, *, has_links: bool) -> list[Mark]:
-        """Return the marks that a reader sees: the page may be about block pages or parked domains."""
+        """Return the marks that a reader sees, as on a page about block pages or parked domains."""
         in_title = self._marks.shown(
             f"<title>{answer.shape.title}</title><h1>{answer.shape.heading}</h1>"
         )

@@ -87,7 +87,7 @@ def may_deny(status: int) -> bool:
 def denies(marks: MarkTable, status: int, shape: DocumentShape, *, says_block_page: bool) -> bool:
     """Return whether an error turns away a client, a network or a request, with no site around it.
 
-    `says_block_page`: a sentence says that it is a block page, as challenges do, which deny nothing.
+    `says_block_page`: a sentence says that it is one, as challenges do, which deny nothing.
     """
     if not may_deny(status) or not _is_alone(shape):
         return False
@@ -141,7 +141,7 @@ def _is_alone(shape: DocumentShape) -> bool:
 
 PAGE = ""
 RATELIMIT, MAINTENANCE, LOGIN, SOFT404 = "ratelimit", "maintenance", "login", "soft404"
-# The kind's name in the word lists; its pages are recognised as UNKNOWN, a block page without a vendor
+# The kind's name in the word lists; its pages are recognised as UNKNOWN: without a vendor
 BLOCK_PAGE = "wall"
 
 MAX_CHARS_UNDER_TITLE = 12  # prose so short that only the title speaks

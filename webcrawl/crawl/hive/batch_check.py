@@ -125,7 +125,7 @@ PIECE_VALUES: dict[str, Any] = {  # the type of `value`, by the kind of the piec
     "host": HostRecord,
     "domain": Domain,
 }
-# Every version that sends a host's `block_pages` sends `missing` too: no record ends between the two.
+# Every version that sends a host's `block_pages` sends `missing` too: no record ends between them.
 FIELDS_WITHOUT_MISSING = HostRecord.__struct_fields__.index("missing")
 
 
