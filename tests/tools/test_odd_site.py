@@ -74,7 +74,7 @@ class TestLastLines:
         """
         line = line_of(odd.said, "deferred", "run the same command")
 
-        assert f"{len(AWAY) + 1} URLs of 1 host" in line
+        assert f"{len(AWAY) + 1} URLs of 1 deferred host" in line
         assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d$", line)
 
     def test_what_rules_left_out(self, odd):
