@@ -206,11 +206,11 @@ def test_a_host_of_which_everything_is_known():
 def test_urls_that_have_met_a_block_page():
     """URLs that got a block page, and the record of their host, are taken in as they are."""
     met = replace(unpack(LINK), struck=MET_BLOCK_PAGE).pack()
-    has_block_page = [*HOST, ["anubis", 3.5, 2, [met]], b""]
+    blocked = [*HOST, ["anubis", 3.5, 2, [met]], b""]
     pieces = [
         [0, "urls", "a.test", [met]],
         [0, "later", "a.test", [[True, 1.0, met]]],
-        [0, "host", "a.test", has_block_page],
+        [0, "host", "a.test", blocked],
     ]
 
     assert BatchCheck().sound_items(Kind.SLOT, pieces, SLOTS) == pieces
