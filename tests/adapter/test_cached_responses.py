@@ -58,7 +58,7 @@ class TestDecoded:
 
     def test_no_more_is_decoded_than_the_crawl_takes(self):
         """No more is decoded than the crawl takes of any body, and the response says that it is
-        cut.
+        truncated.
         """
         found = decoded(response(gzip.compress(bytes(10 << 20)), "gzip"), 1000)
 

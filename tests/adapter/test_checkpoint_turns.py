@@ -79,17 +79,17 @@ def test_slices_of_work_go_together():
 @pytest.mark.parametrize("last", [True, False])
 def test_nothing_is_done_after_the_last_checkpoint(last):
     """From its COMMIT on everybody knows that what is done is lost, also while the log is still
-    being cut.
+    being truncated.
     """
     found = []
 
-    def cut():
+    def truncate():
         found.append(keeping.saves_no_more)
         yield
 
     crawl = MagicMock()
     crawl.parts.db.prepare.return_value = iter(())
-    crawl.parts.db.go_on = cut
+    crawl.parts.db.go_on = truncate
     keeping = Checkpointing(MagicMock())
     keeping.open(crawl, Barrier(), bool)
     asyncio.run(keeping.checkpoint(last=last))

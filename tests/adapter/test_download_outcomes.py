@@ -37,11 +37,11 @@ class Network:
     ("truncated", "is_well"),
     [("", True), ("length", True), ("unspecified", True), ("time", False), ("disconnect", False)],
 )
-def test_an_answer_that_is_cut(truncated, is_well):
+def test_an_answer_that_is_truncated(truncated, is_well):
     """An answer is a sign that the network is well, unless the rest of it was to come and did not.
 
     DOWNLOAD_TRUNCATE and broken chunks are no such reasons: in a crawl that keeps little of each
-    page, all are cut.
+    page, all are truncated.
     """
     outcomes = ScrapyOutcomes((), (), RunningClock(), whole=False)
     outcomes.uplink = network = Network()

@@ -106,7 +106,7 @@ def archived(crawl):
 
 
 def as_resumed(crawl, tmp_path):
-    """A copy of the crawl as its next run will find it: cut back to the last checkpoint, and sound."""
+    """A copy of the crawl as its next run will find it: truncated to the last checkpoint, and sound."""
     copy = tmp_path / "copy"
     shutil.rmtree(copy, ignore_errors=True)
     copy_of(crawl.jobdir, copy)

@@ -42,7 +42,7 @@ class Odd(Site):
         kind = self.path.split("/")[1].partition("?")[0]
         if kind == "slow":
             time.sleep(0.3)
-        if kind == "cut":
+        if kind == "truncated":
             self.close_connection = True
             self.say(200, b"x" * 10, length=20)
         else:
@@ -89,8 +89,8 @@ class TestMeta:
             ("slow/late", {"download_timeout": 0.05, "dont_retry": True}),
             ("big/whole", {}),
             ("big/refused", {"download_maxsize": 2000}),
-            ("cut/refused", {"dont_retry": True}),
-            ("cut/taken", {"download_fail_on_dataloss": False}),
+            ("truncated/refused", {"dont_retry": True}),
+            ("truncated/taken", {"download_fail_on_dataloss": False}),
             ("500/thrice", {}),
             ("404/hidden", {}),
             ("500/twice", {"max_retry_times": 1}),
@@ -108,8 +108,8 @@ class TestMeta:
             "slow/late": "DownloadTimeoutError",
             "big/whole": 200,
             "big/refused": "DownloadCancelledError",
-            "cut/refused": "ResponseDataLossError",
-            "cut/taken": 200,
+            "truncated/refused": "ResponseDataLossError",
+            "truncated/taken": 200,
             "500/thrice": "HttpError",
             "500/twice": "HttpError",
             "500/once": "HttpError",
@@ -124,7 +124,7 @@ class TestMeta:
         assert [times[f"500/{often}"] for often in ("thrice", "twice", "once")] == [3, 2, 1]
         assert (times["big/refused"], times["ok/from-nowhere"], times["ok/wrong"]) == (1, 0, 0)
         assert heard["slow/in-time"][3] >= 0.3 > heard["big/whole"][3] > 0
-        assert heard["cut/taken"][2] == ["truncated/disconnect", "dataloss"]
+        assert heard["truncated/taken"][2] == ["truncated/disconnect", "dataloss"]
         said = made.output.read_text()
         assert "bindaddress = 192.0.2.1: 192.0.2.1 is not an address of this machine" in said
         assert "download_timeout = soon: must be a number" in said
@@ -132,7 +132,7 @@ class TestMeta:
     def test_settings_say_it_for_all(self, crawl, here):
         """Scrapy's settings of the same meaning hold for requests that say nothing."""
         Odd.asked.clear()
-        then = ["big/refused", "cut/taken", "418/twice", "500/once"]
+        then = ["big/refused", "truncated/taken", "418/twice", "500/once"]
         settings = {
             "DOWNLOAD_MAXSIZE": 2000,
             "DOWNLOAD_FAIL_ON_DATALOSS": False,
@@ -144,7 +144,7 @@ class TestMeta:
 
         assert {path: one[0] for path, one in heard.items()} == {
             "big/refused": "DownloadCancelledError",
-            "cut/taken": 200,
+            "truncated/taken": 200,
             "418/twice": 418,
             "500/once": 500,
         }
@@ -431,4 +431,4 @@ class TestReading:
             Trip(Link("http://a.test/robots.txt", "P")),
         )
 
-        assert options.of(request).cut
+        assert options.of(request).truncates

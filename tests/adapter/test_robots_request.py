@@ -68,7 +68,7 @@ def test_of_another_url_nothing_is_known(requests, link):
     ],
 )
 def test_one_that_had_no_answer(trip, said):
-    """It is unreachable, unless it was heard already, is asked for again, or was cut short by the
+    """It is unreachable, unless it was heard already, is asked for again, or was cancelled by the
     end of the crawl.
     """
     heard = []

@@ -64,7 +64,7 @@ def untruths(crawl, killed):
     said = crawl.output.read_text()
     lines = [*map(crawl_line.read, (crawl.jobdir / crawl_line.LOG).read_bytes().splitlines())]
     answered = sum(line.status > 0 for line in lines)
-    queued = killed.cut.queued.total()
+    queued = killed.snapshot.queued.total()
     if stats["answers"] + stats.get("sitemaps", 0) != answered:
         yield f"stats.json: {stats['answers']} answers, crawl.log has {answered} answers"
     failed = sum(
@@ -74,7 +74,7 @@ def untruths(crawl, killed):
         yield f"it says {FAILURES.findall(said)[-1:]} failures, and crawl.log has {failed}"
     if QUEUED.findall(said)[-1:] != [str(queued)]:
         yield f"it says {QUEUED.findall(said)[-1:]} URLs queued, and {queued} are"
-    if "nothing is left" in said and killed.cut.queued + killed.cut.waiting:
+    if "nothing is left" in said and killed.snapshot.queued + killed.snapshot.waiting:
         yield "it says that nothing is left, and URLs are queued"
     found = Counter()
     yield from (f"verify: {damage}" for damage in verify(crawl.jobdir, found))

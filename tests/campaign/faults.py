@@ -30,7 +30,7 @@ def fault(options, folder, simweb):
         tried, happened = tried + len(faults), happened + ends[True]
         say(
             f"{'resumed' if prepare else 'new'} crawl: {found.total()} operations of {len(found)} kinds, {len(faults)} "
-            f"faults tried, {ends[True]} happened, each followed by a cut and a whole crawl; "
+            f"faults tried, {ends[True]} happened, each followed by a snapshot and a whole crawl; "
             f"{time.monotonic() - begun:.0f} s"
         )
     tell(faults=happened, tried=tried)

@@ -70,9 +70,9 @@ def kill(options, folder, simweb):
         kills=len(killed.deaths),
         requests=len(killed.hits),
         requests_untouched=len(whole.hits),
-        urls=len(killed.cut.logged),
-        captures=killed.cut.archived.total(),
-        at_kills=[len(death.cut.logged) for death in killed.deaths],
+        urls=len(killed.snapshot.logged),
+        captures=killed.snapshot.archived.total(),
+        at_kills=[len(death.snapshot.logged) for death in killed.deaths],
         in_transit=max((len(death.missing) for death in killed.deaths), default=0),
         seconds=round(time.monotonic() - begun),
     )

@@ -25,9 +25,9 @@ from tests.support.commands import command
 from tests.support.crashes import warm
 from tests.support.crawling import SETTINGS as LOOPBACK
 from tests.support.crawling import wait_until
-from tests.support.cuts import hive_cut
 from tests.support.hives import captured
 from tests.support.places import ROOT
+from tests.support.snapshots import hive_snapshot
 from webcrawl.lab.simweb import truth, wait_until_idle
 from webcrawl.tools.verify_hive import verify_hive
 
@@ -174,7 +174,7 @@ def judge(hive, web):
     """
     wait_until_idle(web)
     expected, jobdirs = truth(web.world, web.world.seeds()), sorted(hive.job.glob("drone-*"))
-    whole = hive_cut(jobdirs, stopped=True)  # as a stroke may stop a drone
+    whole = hive_snapshot(jobdirs, stopped=True)  # as a stroke may stop a drone
     failing = expected.must & expected.busy & whole.queued.keys()
     lost = expected.must - whole.logged.keys() - failing
     assert not lost, sorted(lost)[:5]

@@ -46,7 +46,7 @@ def test_robots_txt_is_kept(tmp_path, simweb):
 
     assert (killed.status, len(killed.deaths)) == (0, 3)
     for number, death in enumerate(killed.deaths, 1):
-        assert death.cut.robots.keys().isdisjoint(
+        assert death.snapshot.robots.keys().isdisjoint(
             hit.url for run in killed.runs[number:] for hit in run
         )
     assert [

@@ -11,7 +11,7 @@ import pytest
 from tests.support.broken import DIES, FAILS, Fault, before, copied, operations, run
 from tests.support.crashes import sound
 from tests.support.crawling import Crawl
-from tests.support.cuts import cut
+from tests.support.snapshots import snapshot_of
 from webcrawl.lab.simweb import truth
 
 HOSTS, PAGES = 2, 16
@@ -95,8 +95,8 @@ class Faulty:
 
 
 def looked_at(jobdir):
-    """The cut that the crawl left, if it got far enough to have a state."""
-    return (sound if (jobdir / "state/crawl.db").exists() else cut)(jobdir)
+    """The snapshot that the crawl left, if it got far enough to have a state."""
+    return (sound if (jobdir / "state/crawl.db").exists() else snapshot_of)(jobdir)
 
 
 def every_fault(found):
@@ -134,7 +134,7 @@ def killed_in_the_middle(world):
 
 
 def test_a_new_crawl(world):
-    """Whatever fails or kills a crawl, it leaves a consistent cut, and resuming loses nothing."""
+    """Whatever fails or kills a crawl, it leaves a consistent snapshot, and resuming loses nothing."""
     faults = every_fault(world.operations())
 
     happened = [world.suffer(fault) for fault in sample(faults, Random(0))]

@@ -202,7 +202,7 @@ def test_with_other_settings(server, crawl):
     )
 
     assert (killed.status, len(killed.deaths)) == (0, len(settings) - 1)
-    assert killed.cut.logged.keys() == expected(server).must
+    assert killed.snapshot.logged.keys() == expected(server).must
     assert [*complaints(expected(server), killed)] == []
     assert [*killed.fetched_again()] == []
 

@@ -6,7 +6,7 @@ import pytest
 
 from webcrawl import settings
 from webcrawl.crawl.bound import (
-    CUT_OFF,
+    FENCED,
     FIGURES,
     HELPS,
     PAUSES,
@@ -46,8 +46,8 @@ ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}
         # nothing to do
         ({"queued": 0}, Cause.WORK),
         ({"queued": 0, "away": "the hive's server"}, Cause.SERVER),
-        ({"trouble": CUT_OFF, "has_lost_server": True}, Cause.SERVER),
-        ({"trouble": CUT_OFF}, Cause.PAUSE),
+        ({"trouble": FENCED, "has_lost_server": True}, Cause.SERVER),
+        ({"trouble": FENCED}, Cause.PAUSE),
         ({"queued": 9, "deferred": 9, "away": "the hive's server"}, Cause.SERVER),
         ({"away": "the hive's server", "waiting": 12}, Cause.POLITENESS),
         ({"queued": 9, "deferred": 9}, Cause.DEFERRED),

@@ -252,7 +252,7 @@ class TestProcessors:
         run(steps, script)
 
     def test_one_that_is_cancelled_is_left_to_the_next_run(self):
-        """It is finished as cut short."""
+        """It is finished as cancelled."""
 
         async def script(driver, _steps):
             driver.cancel()

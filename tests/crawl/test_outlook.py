@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from webcrawl.crawl.bound import CUT_OFF
+from webcrawl.crawl.bound import FENCED
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.seeding import Absence, AwayServers
 from webcrawl.frontier.wait_words import CRAWL_DELAY, Waits
@@ -15,12 +15,12 @@ LONG = Waits(host="a.test", seconds=58.0, rule=CRAWL_DELAY)
 SAID = "waits 58 s between requests to a.test (Crawl-delay)"
 
 
-def outlook(*, waits=LONG, in_flight=0, ready=0, paused=False, cut_off=False):
+def outlook(*, waits=LONG, in_flight=0, ready=0, paused=False, fenced=False):
     look = SimpleNamespace(waits=lambda _: waits, ready=lambda _: ready, levels=list)
     return Outlook(
         SimpleNamespace(
             frontier=SimpleNamespace(look=look, in_flight=in_flight),
-            in_force=SimpleNamespace(paused=paused, held="", is_cut_off=lambda: cut_off),
+            in_force=SimpleNamespace(paused=paused, held="", is_fenced=lambda: fenced),
             uplink=SimpleNamespace(out=False, trouble=""),
             clock=lambda: 0.0,
             statistics=SimpleNamespace(outcomes={}, times=[]),
@@ -34,7 +34,7 @@ def outlook(*, waits=LONG, in_flight=0, ready=0, paused=False, cut_off=False):
     [
         ({}, SAID),
         ({"paused": True}, "paused"),
-        ({"cut_off": True}, CUT_OFF),
+        ({"fenced": True}, FENCED),
         ({"in_flight": 1}, ""),
         ({"ready": 1}, ""),
         ({"waits": Waits()}, ""),
@@ -71,7 +71,7 @@ def test_a_server_that_has_gone_is_named_in_every_state(state):
 
 @pytest.mark.parametrize(
     ("state", "is_lost"),
-    [({"cut_off": True}, True), ({}, False), ({"cut_off": True, "paused": True}, False)],
+    [({"fenced": True}, True), ({}, False), ({"fenced": True, "paused": True}, False)],
 )
 def test_a_drone_that_has_lost_its_server(state, is_lost):
     """A drone that is cut off says since when its hive's server has been away; a pause by command
@@ -88,7 +88,7 @@ def test_a_drone_that_has_lost_its_server(state, is_lost):
 
 def test_a_drone_whose_lease_is_not_confirmed():
     """A drone that is cut off while its hive's server answers has lost none."""
-    assert not outlook(cut_off=True).has_lost_server
+    assert not outlook(fenced=True).has_lost_server
 
 
 def test_servers_that_answer_are_not_named():

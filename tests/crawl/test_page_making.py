@@ -104,7 +104,7 @@ def test_without_memory_no_further_page_is_read():
 
 
 def test_what_ends_the_crawl_leaves_its_page_to_the_next_run():
-    """Its links were not chosen: the trip counts as cut short, and whoever runs the crawl gets the
+    """Its links were not chosen: the trip counts as cancelled, and whoever runs the crawl gets the
     error.
     """
 

@@ -228,21 +228,21 @@ class TestMost:
         stats, answer, page = self.visit(tmp_path, MOST_LINKS + 15)
 
         assert (stats["links"], stats["links/cut"]) == (MOST_LINKS + 15, 15)
-        assert answer.state.links_cut == 15
+        assert answer.state.truncated_links == 15
         assert len(page.links) == MOST_LINKS + 15
 
-    def test_none_is_cut_below(self, tmp_path):
+    def test_none_is_truncated_below(self, tmp_path):
         """A page with as many links as are allowed is whole."""
         stats, answer, _ = self.visit(tmp_path, MOST_LINKS)
 
-        assert (stats["links"], stats.get("links/cut", 0), answer.state.links_cut) == (
+        assert (stats["links"], stats.get("links/cut", 0), answer.state.truncated_links) == (
             MOST_LINKS,
             0,
             0,
         )
 
     def test_a_menu_is_whole(self, tmp_path):
-        """A Gopher menu lists what there is: it is never cut."""
+        """A Gopher menu lists what there is: it is never truncated."""
         stats, _, _ = self.visit(
             tmp_path, MOST_LINKS + 15, "gopher://big.test/1", "text/x-gopher-menu"
         )
@@ -259,7 +259,7 @@ class TestMost:
             page = visitor.visit(link, answer)
             visitor.follow(page)
             queued = crawl.stats()["links"] - crawl.stats().get("links/cut", 0)
-            assert answer.state.links_cut == crawl.stats().get("links/cut", 0)
+            assert answer.state.truncated_links == crawl.stats().get("links/cut", 0)
             return crawl.stats(), queued * 2 * len(url)
 
     def test_a_long_url_with_many_links(self, tmp_path):

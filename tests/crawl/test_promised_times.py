@@ -20,7 +20,8 @@ OF_REVISITS = {"REVISIT_POLICY": "uniform", "REVISIT_AGE": 300, "REVISIT_RATE": 
 
 class Steered(Small):
     """The same small crawls, with few slots, shared addresses, budgets, several connections, paused
-    and lent hosts, downloads that are cut or cannot be tried, and pages that are fetched again.
+    and lent hosts, downloads that are cancelled or cannot be tried, and pages that are fetched
+    again.
     """
 
     steps = 20_000

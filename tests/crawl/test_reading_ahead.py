@@ -164,7 +164,7 @@ class TestWaiting:
         await asyncio.sleep(60)
 
     def test_the_host_is_free(self):
-        """Meanwhile the download is over, and nobody cuts it for its slot."""
+        """Meanwhile the download is over, and nobody cancels it for its slot."""
         said = []
 
         async def short():

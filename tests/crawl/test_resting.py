@@ -24,7 +24,7 @@ class Holds:
     """No command is in force; the crawl can be held."""
 
     paused = False
-    is_cut_off = bool
+    is_fenced = bool
 
     def __init__(self):
         self.holders = {}

@@ -350,8 +350,8 @@ class TestAnswers:
         assert one.conditions("/") == [{}, {}, {"If-Modified-Since": modified.encode()}]
 
     def test_half_a_body(self, web):
-        """What was cut by the loss of its connection says nothing: the page is as it was, and is
-        tried again later.
+        """What was truncated by the loss of its connection says nothing: the page is as it was, and
+        is tried again later.
         """
         one = web({"/": Document(b"<p>1")})
         one.run(HOUR - 1)

@@ -49,7 +49,7 @@ def of_the_log(root):
 
 @pytest.mark.parametrize("saved", [0, 7])
 def test_a_kill_sets_both_back(tmp_path, saved):
-    """After a kill the statistics are those of the log that was cut back, and go on from there."""
+    """After a kill the statistics are those of the log that was truncated, and go on from there."""
     run = Run(tmp_path)
     run.work(saved)
     run.checkpoint()

@@ -17,7 +17,7 @@ NOW = 1000.0
 
 
 class Downloader:
-    """Has downloads under way, and remembers which were cut."""
+    """Has downloads under way, and remembers which were cancelled."""
 
     now = NOW
 
@@ -33,15 +33,15 @@ class Downloader:
             bandwidth=SimpleNamespace(held=False),
             clock=self.clock,
         )
-        self.running = SimpleNamespace(waiting=lambda: self.trips, cut=self.cut)
+        self.running = SimpleNamespace(waiting=lambda: self.trips, cancel=self.cancel)
 
-    def cut(self, trip):
+    def cancel(self, trip):
         self.trips.remove(trip)
         self.gone.append(trip.link.url)
 
 
 class Crawl:
-    """Cuts what has lasted for five seconds."""
+    """Cancels what has lasted for five seconds."""
 
     def overstaying(self, running, *, full):
         assert full
@@ -74,7 +74,7 @@ def look(made, downloader, now):
     slot_sweep.asyncio.get_running_loop().calls[-1]()
 
 
-def test_a_download_is_cut_when_it_has_lasted_long_enough():
+def test_a_download_is_cancelled_when_it_has_lasted_long_enough():
     """Its time begins with the first look that finds it: it has really lasted as long as is said,
     or longer.
     """
@@ -89,7 +89,7 @@ def test_a_download_is_cut_when_it_has_lasted_long_enough():
 
 
 def test_each_has_its_own_time():
-    """What began later is cut later."""
+    """What began later is cancelled later."""
     downloader = Downloader(1)
     made = swept(downloader, Crawl(), 1, 2, 3)
     downloader.trips.append(Trip(Link("http://late/")))
@@ -112,7 +112,7 @@ def test_time_in_which_the_crawler_did_not_run_is_nobodys():
     assert crawl.running == {"http://h0/": (1 + BEAT_INTERVAL, 0)}
 
 
-def test_nothing_is_cut_while_no_connection_can_be_opened():
+def test_nothing_is_cancelled_while_no_connection_can_be_opened():
     """While this machine lacks sockets, a slot is of no use to anybody."""
     downloader = Downloader(1)
     downloader.network.shortage.is_pausing = True
@@ -160,7 +160,7 @@ def test_what_has_ended_holds_no_connection():
 
 def test_time_in_which_we_read_nothing_ourselves_is_nobodys():
     """While the crawl's own limit of bandwidth holds downloads back, none gets older, and none is
-    cut.
+    cancelled.
     """
     downloader, crawl = Downloader(1), Crawl()
     downloader.network.bandwidth.held = True

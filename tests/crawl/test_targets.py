@@ -120,8 +120,8 @@ def test_what_is_known_of_each_link_is_what_was_followed(links, nofollow, at_end
     [({"most": 1}, ()), ({}, ([("a", "x", "", "")],)), ({"reads_more": False}, ())],
 )
 def test_it_is_not_known(rules, more):
-    """Where links were cut, where a spider follows others than the page has, and where all are
-    followed.
+    """Where links were truncated, where a spider follows others than the page has, and where all
+    are followed.
     """
     page = followed(
         DocumentLinks(BASE, "", [("a", "x", "", ""), ("img", "y", "", ""), ("a", "z", "", "")]),

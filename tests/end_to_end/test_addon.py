@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.crashes import crash
 from tests.support.crawling import POLITE, Crawl, scrapy
-from tests.support.cuts import cut
 from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
+from tests.support.snapshots import snapshot_of
 from tests.support.warc_reader import read
 from webcrawl.lab.simweb import even, gaps, mercator, overlaps, robots_first, wait_until_idle
 from webcrawl.tools.verify_crawl import verify
@@ -155,7 +155,7 @@ class TestCrawl:
         ] == []
         assert archived(crawl.jobdir) == Counter(hit.url for hit in hits)
         assert [*verify(crawl.jobdir, Counter())] == []
-        assert set(cut(crawl.jobdir).logged) == {
+        assert set(snapshot_of(crawl.jobdir).logged) == {
             hit.url for hit in hits if not hit.url.endswith("/robots.txt")
         }
         assert crawl.stats["reason"] == "finished"
@@ -177,10 +177,10 @@ class TestCrawl:
 
         assert killed.status == 0
         assert len(killed.deaths) == 1
-        assert all(death.cut.logged for death in killed.deaths)
+        assert all(death.snapshot.logged for death in killed.deaths)
         assert [*killed.fetched_again()] == []
-        assert max(killed.cut.logged.values()) == 1
-        assert set(killed.cut.archived) == {hit.url for hit in killed.hits}
+        assert max(killed.snapshot.logged.values()) == 1
+        assert set(killed.snapshot.archived) == {hit.url for hit in killed.hits}
 
     def test_a_request_past_the_scheduler(self, project):
         """What a callback downloads by itself is archived as well, with the body that was sent."""

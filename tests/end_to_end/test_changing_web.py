@@ -164,7 +164,7 @@ def test_odd_servers(simweb, tmp_path):
     """Servers that are wrong about validators in all ways get their pages fetched again at the pace
     of all others.
 
-    Only where never a page came but 304, the tries of a page cut short follow upon each other.
+    Only where never a page came but 304, the tries of a truncated page follow upon each other.
     """
     server = simweb(
         40, 120, mix=even(ODD) | {"change_poisson": 1.0}, size=SIZE, changes=0.5, time_scale=DAY

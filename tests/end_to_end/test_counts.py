@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from tests.support.all_outputs import HAS_DOCUMENTS
 from tests.support.crawling import Crawl, scrapy
-from tests.support.failing_site import CUT, WHOLE, FailingHosts
+from tests.support.failing_site import TRUNCATED, WHOLE, FailingHosts
 from tests.support.places import ROOT
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.report.report_source import read_source
@@ -24,10 +24,12 @@ SETTINGS = {
 
 
 def behave(_host, path, times):
-    """One page comes at the third attempt, one is cut once, one never comes, and one is not there."""
+    """One page comes at the third attempt, one is truncated once, one never comes, and one is not
+    there.
+    """
     fails = {
         "/3": 503 if times < 3 else WHOLE,
-        "/5": CUT if times == 1 else WHOLE,
+        "/5": TRUNCATED if times == 1 else WHOLE,
         "/13": 503,
         "/7": 404,
     }

@@ -5,10 +5,10 @@ from collections import Counter
 import msgpack
 
 from tests.support.crawling import wait_until
-from tests.support.cuts import Cut, _read_frontier, opened
 from tests.support.hive_server import stream_server
 from tests.support.hives import AGENT, NAME, Hive
 from tests.support.named_sites import sites
+from tests.support.snapshots import CrawlSnapshot, _read_frontier, opened
 from webcrawl.crawl.hive.redis_server.steps import COMMAND, KEPT, Keys
 from webcrawl.crawl.hive.registry import RESIZE
 from webcrawl.crawl.revisit.check_revisits import places
@@ -57,7 +57,7 @@ def records(jobdir, settings):
     """URLs of the pages whose records this drone has, among those that wait or on their way in its
     frontier.
     """
-    found = Cut()
+    found = CrawlSnapshot()
     with Snapshot(jobdir / "state") as snapshot:
         entries = [
             entry

@@ -1,5 +1,5 @@
-"""Bodies beyond 2 MiB: kept whole in a crawl that is to keep what it finds; what is cut is counted,
-and replays.
+"""Bodies beyond 2 MiB: kept whole in a crawl that is to keep what it finds; what is truncated is
+counted, and replays.
 """
 
 import gzip
@@ -82,9 +82,9 @@ def _whole(tmp_path_factory):
     return crawled(tmp_path_factory.mktemp("whole"))
 
 
-@pytest.fixture(name="cut", scope="module")
-def _cut(tmp_path_factory):
-    return crawled(tmp_path_factory.mktemp("cut"), DOWNLOAD_TRUNCATE=TRUNCATE)
+@pytest.fixture(name="truncated", scope="module")
+def _truncated(tmp_path_factory):
+    return crawled(tmp_path_factory.mktemp("truncated"), DOWNLOAD_TRUNCATE=TRUNCATE)
 
 
 def answers(crawl, kind="response"):
@@ -108,7 +108,7 @@ class TestWhole:
         assert found["/a.pdf"].block.endswith(PDF)
         assert found["/film"].block.endswith(FILM)
         assert not any("WARC-Truncated" in record.fields for record in found.values())
-        assert "cut off at DOWNLOAD_TRUNCATE" not in whole[0].output.read_text()
+        assert "truncated at DOWNLOAD_TRUNCATE" not in whole[0].output.read_text()
 
     def test_a_document_is_read_as_far_as_ever(self, whole):
         """Links are read in the first 2 MiB of a document: what is behind that would hold the crawl
@@ -138,10 +138,12 @@ class TestWhole:
         assert check(settings, settings.__contains__)["DOWNLOAD_TRUNCATE"] == expected
 
 
-class TestCut:
-    def test_they_are_counted_by_type(self, cut, tmp_path):
-        """The last lines, the report and `verify` say how many bodies are cut, and what they are."""
-        crawl, _ = cut
+class TestTruncated:
+    def test_they_are_counted_by_type(self, truncated, tmp_path):
+        """The last lines, the report and `verify` say how many bodies are truncated, and what they
+        are.
+        """
+        crawl, _ = truncated
         types = "2 application/pdf, 2 video/mp4, 1 text/html, 1 text/plain"
         assert scrapy(["verify", str(crawl.jobdir)], crawl.project, tmp_path / "verify") == 0
         page = tmp_path / "report.html"
@@ -152,8 +154,8 @@ class TestCut:
             == 0
         )
 
-        assert f"6 answers cut off at DOWNLOAD_TRUNCATE ({types}): " in crawl.output.read_text()
-        assert f"6 answers cut off at DOWNLOAD_TRUNCATE ({types}): " in page.read_text()
+        assert f"6 answers truncated at DOWNLOAD_TRUNCATE ({types}): " in crawl.output.read_text()
+        assert f"6 answers truncated at DOWNLOAD_TRUNCATE ({types}): " in page.read_text()
         # the other PDF refers to the first
         of_records = "2 video/mp4, 1 application/pdf, 1 text/html, 1 text/plain"
         assert (
@@ -162,9 +164,9 @@ class TestCut:
         )
         assert list(verify(crawl.jobdir, Counter())) == []
 
-    def test_an_equal_one_is_a_revisit(self, cut):
-        """A body that is cut where another one was, with the same bytes, is stored once."""
-        whole, revisits = answers(cut[0]), answers(cut[0], "revisit")
+    def test_an_equal_one_is_a_revisit(self, truncated):
+        """A body that is truncated where another one was, with the same bytes, is stored once."""
+        whole, revisits = answers(truncated[0]), answers(truncated[0], "revisit")
         pdfs = {"/a.pdf", "/again.pdf"}
 
         assert len(pdfs & whole.keys()) == len(pdfs & revisits.keys()) == 1
@@ -172,12 +174,12 @@ class TestCut:
         assert revisits[again].fields["WARC-Refers-To"] == whole[first].id
         assert whole[first].fields["WARC-Truncated"] == "length"
 
-    def test_their_heads_are_true(self, cut):
-        """The head of a cut answer declares the length that is kept, and the received one beside
-        it.
+    def test_their_heads_are_true(self, truncated):
+        """The head of a truncated answer declares the length that is kept, and the received one
+        beside it.
         """
         heads = {}
-        for records in (answers(cut[0]), answers(cut[0], "revisit")):
+        for records in (answers(truncated[0]), answers(truncated[0], "revisit")):
             for path, record in records.items():
                 head, _, _ = record.block.partition(b"\r\n\r\n")
                 lengths = [
@@ -194,22 +196,22 @@ class TestCut:
         assert heads["/words"][1] == b"X-Archive-Orig-Content-Length: %d" % len(WORDS)
         assert heads["/chunks"] == []
 
-    def test_a_package_counts_them(self, cut, tmp_path):
-        """`export wacz` says how many answers are cut, by type."""
-        crawl, _ = cut
+    def test_a_package_counts_them(self, truncated, tmp_path):
+        """`export wacz` says how many answers are truncated, by type."""
+        crawl, _ = truncated
         said = tmp_path / "said"
         command = ["export", "wacz", str(crawl.jobdir), "-o", str(tmp_path / "site.wacz")]
         assert scrapy(command, crawl.project, said) == 0
 
         assert (
-            "5 answers cut: 2 video/mp4, 1 application/pdf, 1 text/html, 1 text/plain\n"
+            "5 answers truncated: 2 video/mp4, 1 application/pdf, 1 text/html, 1 text/plain\n"
             in said.read_text()
         )
 
     @needs_pywb
-    def test_the_archive_replays_to_its_end(self, cut, tmp_path):
+    def test_the_archive_replays_to_its_end(self, truncated, tmp_path):
         """A browser is not told to wait for bytes that nobody has: by pywb, a 5 MB PDF never ended."""
-        crawl, address = cut
+        crawl, address = truncated
         collection(tmp_path / "pywb", (crawl.jobdir / "warc").glob("*.warc.gz"))
 
         with wayback(tmp_path / "pywb") as replay:

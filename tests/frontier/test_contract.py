@@ -229,12 +229,12 @@ class TestEnds:
 
         assert later(frontier, 0.0) == (30.0, link)
 
-    def test_what_is_cut_comes_again_later(self, frontier):
+    def test_what_is_cancelled_comes_again_later(self, frontier):
         """The same link, after a wait, without a failure."""
         add(frontier, "http://a/1")
         link = frontier.take(0)
 
-        frontier.cut(link, 20.0, 20.0)
+        frontier.cancelled(link, 20.0, 20.0)
 
         assert later(frontier, 20.0) == (220.0, link)
 
@@ -457,7 +457,7 @@ class History:
             self.frontier.put_back(link, self.now)
             self.asked = [one for one in self.asked if one[1] != link.url]  # it was not
         elif what < 0.2:
-            self.frontier.cut(link, 0.1, self.now)
+            self.frontier.cancelled(link, 0.1, self.now)
         else:
             self.done(
                 link, self.random.choice([200, 200, 200, 404, 500, int(Status.CONNECT_FAILED)])
@@ -486,8 +486,8 @@ class History:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_any_history_is_polite_and_loses_nothing(opened, kind, seed):
-    """Through answers, failures, kills, cuts and returns hosts are asked one at a time, and every
-    URL ends once.
+    """Through answers, failures, kills, cancellations and returns hosts are asked one at a time,
+    and every URL ends once.
     """
     urls = [f"http://{name}/{number}" for name in "abcdef" for number in range(8)]
     history = History(opened, urls, seed)

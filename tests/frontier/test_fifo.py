@@ -17,8 +17,8 @@ from webcrawl.store.jobdir.queue_row import (
     SavedFifo,
     bounds,
     count_records,
-    cut,
     frame,
+    piece_end,
     unpack,
 )
 
@@ -295,7 +295,7 @@ class TestFraming:
         data = b"".join(map(frame, records))
         found = at = 0
         while at < len(data):
-            end = cut(data, at, share)
+            end = piece_end(data, at, share)
             assert end - at >= min(share, len(data) - at)
             found += count_records(data[at:end])
             at = end

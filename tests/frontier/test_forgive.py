@@ -88,7 +88,7 @@ def test_a_host_that_was_dropped_meanwhile(db):
     """It stays given up, though the failure before it was none."""
     frontier = make(db)
     add(frontier, "http://a/1", "http://a/2")
-    frontier.cut(frontier.take(100), 20.0, 120)
+    frontier.cancelled(frontier.take(100), 20.0, 120)
     frontier.steering.drop("a", 121)
 
     frontier.outage.pardon(100)
@@ -96,7 +96,7 @@ def test_a_host_that_was_dropped_meanwhile(db):
     assert frontier.look.facts("a").state == "given up"
 
 
-def test_a_download_that_was_cut(db):
+def test_a_download_that_was_cancelled(db):
     """In an outage nothing comes, so hosts lose their slots to others; that makes no host wait
     longer afterwards.
     """
@@ -104,7 +104,7 @@ def test_a_download_that_was_cut(db):
     add(frontier, "http://a/1", "http://a/2")
     frontier.done(frontier.take(0), OK, 0)
     link = frontier.take(100)
-    frontier.cut(link, 20.0, 120)
+    frontier.cancelled(link, 20.0, 120)
     assert frontier.next_ready() == 320.0
 
     frontier.outage.pardon(100)
@@ -232,7 +232,7 @@ def test_a_host_that_was_lent(db):
     assert (len(frontier), frontier.queued, frontier.look.record("a")[0]) == (0, 0, 0)
 
 
-class TestCutShort:
+class TestTruncated:
     """A body of which a part is missing is an answer, and may be our own network's fault all the
     same.
     """

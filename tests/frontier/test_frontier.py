@@ -368,7 +368,7 @@ class TestFailures:
         "first", [Outcome(200, short="disconnect"), Outcome(200, short="time"), Outcome(408)]
     )
     def test_an_answer_that_is_tried_again_is_no_page_yet(self, db, first):
-        """A URL counts once towards HOST_MAX_PAGES, at its end: pages cut short at first take
+        """A URL counts once towards HOST_MAX_PAGES, at its end: truncated pages at first take
         nothing from others.
         """
         frontier = make(db, Limits(1, 10, host_pages=3))

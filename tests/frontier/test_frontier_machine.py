@@ -217,12 +217,12 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.model.flying)
     @rule(pick=st.randoms(use_true_random=False), seconds=st.floats(5, 40))
-    def cut(self, pick, seconds):
-        """A download that is cut comes again, with the same attempt."""
+    def cancel(self, pick, seconds):
+        """A download that is cancelled comes again, with the same attempt."""
         model = self.model
         url = pick.choice(sorted(model.flying))
         model.waiting[url] = model.flying.pop(url)
-        self.frontier.cut(self.links.pop(url), seconds, model.now)
+        self.frontier.cancelled(self.links.pop(url), seconds, model.now)
         wait = max(min(FACTOR * seconds, LONGEST), LIMITS.retry_wait)
         self.rest(_host(url), model.now + wait, whole=True)
 

@@ -167,7 +167,7 @@ def test_a_checkpoint_that_fails_keeps_them(tmp_path):
     assert not list(tmp_path.glob("told.*"))
 
 
-def test_a_line_that_was_cut_off_does_not_count(tmp_path):
+def test_a_line_that_was_truncated_does_not_count(tmp_path):
     """Only whole lines count, and nothing else does any harm."""
     (tmp_path / "told.1").write_bytes(b"5.0 a\nnonsense\n\xff\xfe x\n7.0 b\n9.0 cut")
     with closing(CrawlDB(tmp_path)) as db:

@@ -186,7 +186,7 @@ def test_it_is_part_of_the_checkpoint(tmp_path):
 
 
 def test_a_sitemap_brings_so_many_urls_and_no_more(db):
-    """Then what is left is cut, and further sitemaps of the host end without a request."""
+    """Then what is left is truncated, and further sitemaps of the host end without a request."""
     frontier = make(db)
     add(frontier, MAP, path="M")
     assert frontier.notes.take_listed(MAP, MAX_LISTED - 1) == MAX_LISTED - 1

@@ -223,12 +223,12 @@ class TestWholeHost:
         frontier.crawl_delay("a", 20)
         assert len(taken(frontier, 0)) == 3
 
-    def test_a_cut_holds_all_back(self, db):
+    def test_a_cancelled_download_holds_all_back(self, db):
         """A host that was too slow gets its pause as a whole, and the link comes again."""
         frontier = several(db, 3, retry_wait=60)
         first, second, third = taken(frontier, 0)
         frontier.done(first, Outcome(429, 0.1, wait=500), 1)
-        frontier.cut(second, 30, 30)
+        frontier.cancelled(second, 30, 30)
         frontier.done(third, OK, 30)
         assert not taken(frontier, 400)
         assert second.url in {link.url for _ in range(3) for link in taken(frontier, 502 + 60 * _)}

@@ -84,8 +84,8 @@ def held(frontier, now=10, seconds=6.0, received=0):
     return [Download(link, seconds, received) for link in iter(lambda: frontier.take(now), None)]
 
 
-def cut(frontier, running, now, *, full):
-    """What of it is cut now."""
+def overstaying(frontier, running, now, *, full):
+    """What of it is cancelled now."""
     return frontier.demand.overstaying(running, full=full)[
         : frontier.demand.starved(now, full=full)
     ]
@@ -105,35 +105,40 @@ class TestChoice:
         assert frontier.take(10) is None
         return running
 
-    def test_as_many_are_cut_as_hosts_wait(self, frontier):
+    def test_as_many_are_cancelled_as_hosts_wait(self, frontier):
         """When no slot is free, each host that has been due for a second gets the slot of a slow
         download.
         """
         running = self.full(frontier)
 
-        assert cut(frontier, running, 10.5, full=True) == []
-        assert len(cut(frontier, running, 12, full=True)) == 4
+        assert overstaying(frontier, running, 10.5, full=True) == []
+        assert len(overstaying(frontier, running, 12, full=True)) == 4
 
-    def test_what_has_only_begun_is_not_cut(self, frontier):
-        """A download is never cut before an answer counts as slow."""
+    def test_what_has_only_begun_is_not_cancelled(self, frontier):
+        """A download is never cancelled before an answer counts as slow."""
         running = self.full(frontier, seconds=4.9)
 
-        assert cut(frontier, running, 12, full=True) == []
+        assert overstaying(frontier, running, 12, full=True) == []
 
-    def test_what_comes_steadily_is_not_cut(self, frontier):
+    def test_what_comes_steadily_is_not_cancelled(self, frontier):
         """A large answer that comes at 10 KB per second is not asked for a second time."""
         running = self.full(frontier, received=60_000)
 
-        assert cut(frontier, running, 12, full=True) == []
+        assert overstaying(frontier, running, 12, full=True) == []
 
     def test_the_slowest_go_first(self, frontier):
-        """Those that brought the least per second are cut."""
+        """Those that brought the least per second are cancelled."""
         running = self.full(frontier)
         running[3].received = running[5].received = 100
 
-        assert names(cut(frontier, running, 12, full=True)) == ["new0", "new1", "new2", "new4"]
+        assert names(overstaying(frontier, running, 12, full=True)) == [
+            "new0",
+            "new1",
+            "new2",
+            "new4",
+        ]
 
-    def test_nothing_is_cut_for_doubtful_hosts(self, frontier):
+    def test_nothing_is_cancelled_for_doubtful_hosts(self, frontier):
         """Hosts that failed or were slow themselves wait until a slot is free."""
         add(frontier, *(f"http://bad{i}/" for i in range(4)))
         for link in [one.link for one in held(frontier, 0)]:
@@ -142,11 +147,11 @@ class TestChoice:
         running = held(frontier, 10)
         assert len(running) == SLOTS - 1
 
-        assert cut(frontier, running, 1000, full=True) == []
+        assert overstaying(frontier, running, 1000, full=True) == []
 
     def test_new_hosts_get_the_slots_of_their_like_while_others_are_free(self, frontier):
         """If only the slots of unproven hosts are all in use, only downloads of unproven hosts are
-        cut.
+        cancelled.
         """
         answered(frontier, "old0", "old1")
         add(frontier, "http://old0/1", "http://old0/2", "http://old1/1", "http://old1/2")
@@ -154,7 +159,7 @@ class TestChoice:
         running = held(frontier, 10)
         assert {"old0", "old1"} < set(names(running))
 
-        found = names(cut(frontier, running, 20, full=False))
+        found = names(overstaying(frontier, running, 20, full=False))
 
         assert found
         assert all(name.startswith("new") for name in found)
@@ -168,21 +173,21 @@ class TestChoice:
 
         running = self.full(frontier, seconds=35.0)
 
-        assert cut(frontier, running, 12, full=True) == []
+        assert overstaying(frontier, running, 12, full=True) == []
         for one in running:
             one.seconds = 45.0
-        assert len(cut(frontier, running, 12, full=True)) == 4
+        assert len(overstaying(frontier, running, 12, full=True)) == 4
 
 
-class TestCut:
+class TestCancelled:
     def test_the_url_comes_first_again_after_a_wait(self, frontier):
-        """A URL that was cut is its host's next one, with the same attempt, after HOST_RETRY_WAIT
-        at least.
+        """A URL that was cancelled is its host's next one, with the same attempt, after
+        HOST_RETRY_WAIT at least.
         """
         add(frontier, "http://slow/1", "http://slow/2")
         link = frontier.take(0)
 
-        frontier.cut(link, 5.0, 5.0)
+        frontier.cancelled(link, 5.0, 5.0)
 
         assert frontier.take(4.9 + RETRY_WAIT) is None
         assert frontier.take(5.0 + RETRY_WAIT) == link
@@ -190,7 +195,7 @@ class TestCut:
         assert frontier.counters["cut"] == 1
 
     def test_robots_txt_comes_before_the_url_that_needs_it(self, frontier):
-        """A prerequisite that was cut comes again before all else of its host."""
+        """A prerequisite that was cancelled comes again before all else of its host."""
         add(frontier, "http://slow/1")
         add(frontier, "http://slow/robots.txt", path="P")
         needs = Link("http://slow/robots.txt", "P", "http://slow/1")
@@ -198,19 +203,19 @@ class TestCut:
         robots = frontier.take(0)
         assert robots.path == "P"
 
-        frontier.cut(robots, 5.0, 5.0)
+        frontier.cancelled(robots, 5.0, 5.0)
 
         assert frontier.take(100) == robots
 
     def test_it_is_no_failure(self, frontier):
-        """However often a host is cut, it is not retired; but it is doubtful, and waits longer each
-        time.
+        """However often a host is cancelled, it is not retired; but it is doubtful, and waits
+        longer each time.
         """
         add(frontier, *(f"http://slow/{number}" for number in range(3)))
         now, waits = 0.0, []
         for seconds in (5.0, 10.0, 20.0, 25.0, 25.0, 25.0):
             link = frontier.take(now)
-            frontier.cut(link, seconds + 0.1, now)
+            frontier.cancelled(link, seconds + 0.1, now)
             host = frontier.core.back.active["slow"]
             assert (host.failures, host.retired, host.standing) == (0, 0, DOUBTFUL)
             waits.append(host.ready_at - now)
@@ -219,30 +224,30 @@ class TestCut:
         assert waits == pytest.approx([60, 101, 201, 251, 251, 251])
 
     def test_each_time_it_may_take_twice_as_long(self, frontier):
-        """The time after which a download is cut doubles, up to the time-out: an honest slow host
-        ends one day.
+        """The time after which a download is cancelled doubles, up to the time-out: an honest slow
+        host ends one day.
         """
         add(frontier, "http://slow/")
-        now, cuts = 0.0, []
+        now, cancelled_after = 0.0, []
         while (
             seconds := frontier.core.back.slots.patience(frontier.core.back.active["slow"])
-            if cuts
+            if cancelled_after
             else SLOW
         ) < 30:
-            frontier.cut(frontier.take(now), seconds, now)
-            cuts.append(seconds)
+            frontier.cancelled(frontier.take(now), seconds, now)
+            cancelled_after.append(seconds)
             now += 1000
 
-        assert cuts == [5, 10, 20]
+        assert cancelled_after == [5, 10, 20]
 
     def test_it_is_remembered(self, tmp_path):
-        """That a download was cut survives a checkpoint: the URL is there, and its host may take
-        longer.
+        """That a download was cancelled survives a checkpoint: the URL is there, and its host may
+        take longer.
         """
         db = CrawlDB(tmp_path / "again")
         frontier = make(db)
         add(frontier, "http://slow/")
-        frontier.cut(frontier.take(0), 20.0, 20.0)
+        frontier.cancelled(frontier.take(0), 20.0, 20.0)
         db.checkpoint()
         db.close()
         db = CrawlDB(tmp_path / "again")

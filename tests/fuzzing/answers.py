@@ -62,32 +62,32 @@ def http(data: bytes) -> None:
     assert whole.head.raw in data
     assert 100 <= whole.head.status < 1000
     wire, payload, body = whole.forms()
-    cut_wire, cut_payload, cut_body = split.forms()
-    assert max(len(body), len(cut_body)) <= truncate
-    assert len(cut_wire) <= 2 * truncate + 65536 + max(map(len, parts))
+    split_wire, split_payload, split_body = split.forms()
+    assert max(len(body), len(split_body)) <= truncate
+    assert len(split_wire) <= 2 * truncate + 65536 + max(map(len, parts))
     broken = "coding" in whole.flaws + split.flaws
     assert whole.truncated == split.truncated or broken, (whole.truncated, split.truncated)
     # nothing is read beyond the piece with the last chunk or the first excess byte
     assert (
-        wire.startswith(cut_wire)
+        wire.startswith(split_wire)
         if whole._chunks is not None or whole.truncated or broken
-        else wire == cut_wire
+        else wire == split_wire
     )
     assert (
-        payload.startswith(cut_payload)
+        payload.startswith(split_payload)
         if whole.truncated == "length" or broken
-        else payload == cut_payload
+        else payload == split_payload
     )
     if broken:  # the output before it broke, or the body as received
         same_body(
             *(
                 one
-                for one in (body, cut_body)
-                if one not in (payload[:truncate], cut_payload[:truncate])
+                for one in (body, split_body)
+                if one not in (payload[:truncate], split_payload[:truncate])
             )
         )
     else:
-        same_body(body, cut_body, exact=True)
+        same_body(body, split_body, exact=True)
     assert broken or whole.truncated == "length" or set(whole.flaws) == set(split.flaws)
 
 

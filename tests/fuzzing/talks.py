@@ -201,7 +201,7 @@ def client(data: bytes) -> None:
 
 
 def http2(data: bytes) -> None:
-    """A message or a named error, the same however the bytes are cut; no more is written than
+    """A message or a named error, the same however the bytes are split; no more is written than
     frames ask for.
     """
     assert _spoken([data]) == _spoken(pieces(data, chance(data)) if data else [])

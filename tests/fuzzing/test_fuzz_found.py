@@ -67,18 +67,18 @@ class TestGopher:
 
 class TestHttp:
     @pytest.mark.parametrize("flags", range(0, 32, 2))
-    def test_a_gzip_header_may_be_cut_anywhere(self, flags):
-        """A body is the same wherever its gzip header is cut; with an extra field and a name it was
-        once lost.
+    def test_a_gzip_header_may_be_split_anywhere(self, flags):
+        """A body is the same wherever its gzip header is split; with an extra field and a name it
+        was once lost.
         """
         stream = gzipped(flags)
-        for cut in range(1, len(stream) - len(TEXT) // 8):
+        for split in range(1, len(stream) - len(TEXT) // 8):
             decoder = Decoder([b"gzip"], 10_000)
-            decoder.feed(stream[:cut])
-            decoder.feed(stream[cut:])
+            decoder.feed(stream[:split])
+            decoder.feed(stream[split:])
             decoder.finish()
 
-            assert (decoder.body, decoder.broken) == (TEXT, False), cut
+            assert (decoder.body, decoder.broken) == (TEXT, False), split
 
     def test_a_certificate_of_an_unknown_version_is_unreadable(self):
         """An unknown version is a flaw of the certificate, not an error of ours."""

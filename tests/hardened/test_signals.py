@@ -14,8 +14,8 @@ import pytest
 
 from tests.support.commands import default_signal
 from tests.support.crawling import Crawl, wait_until
-from tests.support.cuts import cut
 from tests.support.places import ROOT
+from tests.support.snapshots import snapshot_of
 from webcrawl.lab.simweb import wait_until_idle
 
 SETTINGS = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8}
@@ -56,7 +56,7 @@ def test_a_closed_terminal_loses_nothing(tmp_path, simweb):
     wait_until_idle(server)
     assert os.waitstatus_to_exitcode(status) == 0
     assert crawl.stats["reason"] == "shutdown"
-    found = cut(crawl.jobdir)
+    found = snapshot_of(crawl.jobdir)
     assert {hit.url for hit in server.log.hits} == (found.logged + found.robots).keys()
 
 
@@ -86,5 +86,5 @@ def test_a_signal_while_the_crawl_closes_changes_nothing(tmp_path, simweb, reaso
     assert running.wait() == 0
     assert crawl.stats["reason"] == reason
     wait_until_idle(server)
-    found = cut(crawl.jobdir)
+    found = snapshot_of(crawl.jobdir)
     assert {hit.url for hit in server.log.hits} <= (found.logged + found.robots).keys()

@@ -23,7 +23,7 @@ INSIDE = "127.9.9.9"  # loopback, but outside the networks that the crawl may co
 NUMBER = int(IPv4Address(INSIDE))
 ATTEMPTS = 3  # the first, and two retries
 FAILURES = SETTINGS["HOST_MAX_FAILURES"]  # of a host that has given no page, until it is given up
-CUT_SHORT = {"disconnect": ATTEMPTS, "time": 2}  # answers of which a part is missing
+TRUNCATED = {"disconnect": ATTEMPTS, "time": 2}  # answers of which a part is missing
 SPELLINGS = [
     INSIDE,
     "127.9.9.9.",
@@ -91,9 +91,12 @@ class TestOutcomes:
         lines, counted = {}, Counter()
         for kind, _, outcome in rows("What a server does"):
             name, *wrong = outcome.split(", ")
-            cut = [note for note in wrong if groups[note] == "truncated"]
-            lines[kind] = (statuses.get(name) or int(name), [f"truncated:{note}" for note in cut])
-            counted.update({f"{groups[note]}/{note}": CUT_SHORT.get(note, 1) for note in wrong})
+            truncated = [note for note in wrong if groups[note] == "truncated"]
+            lines[kind] = (
+                statuses.get(name) or int(name),
+                [f"truncated:{note}" for note in truncated],
+            )
+            counted.update({f"{groups[note]}/{note}": TRUNCATED.get(note, 1) for note in wrong})
             if name in statuses:
                 # the first is not otherwise soon
                 counted[f"outcome/{name}"] += 1 if name == "http2_only" else FAILURES
@@ -107,9 +110,9 @@ class TestOutcomes:
         assert {key: count for key, count in crawl.stats.items() if key.startswith(kept)} == counted
         assert crawl.stats["errors"] == 0
         short = sum(
-            any(f"truncated:{note}" in wrong for note in CUT_SHORT) for _, wrong in told.values()
+            any(f"truncated:{note}" in wrong for note in TRUNCATED) for _, wrong in told.values()
         )
-        assert f"{short} pages cut short" in crawl.output.read_text()
+        assert f"{short} pages truncated" in crawl.output.read_text()
 
 
 class TestTheWayInside:

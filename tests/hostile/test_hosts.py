@@ -17,7 +17,7 @@ from webcrawl.store.crawldb import CrawlDB
 
 PAGE, TIMEOUT = 0.3, 30.0  # seconds per page, and DOWNLOAD_TIMEOUT
 RETRY_WAIT, FAILURES = 60.0, 5  # HOST_RETRY_WAIT, HOST_MAX_FAILURES
-LOOK = 1.0  # seconds between two looks for downloads to be cut
+LOOK = 1.0  # seconds between two looks for downloads to be cancelled
 
 
 @dataclass
@@ -43,8 +43,8 @@ class Fetchers:
         self.lasts = {**dict.fromkeys(dead, TIMEOUT), **(lasts or {})}
         self.ended, self.look = Counter(), 0.0
 
-    def cut(self, now):
-        """Looks for downloads to be cut, once a second."""
+    def cancel_slow(self, now):
+        """Looks for downloads to be cancelled, once a second."""
         self.look, flying = now + LOOK, self.flying
         running = [
             Running(link, now - self.visits[number][0], number) for _, number, link in flying
@@ -55,7 +55,7 @@ class Fetchers:
             flying[:] = [entry for entry in flying if entry[2] is not one.link]
             begun, _, host = self.visits[one.number]
             self.visits[one.number] = begun, now, host
-            self.frontier.cut(one.link, one.seconds, now)
+            self.frontier.cancelled(one.link, one.seconds, now)
         heapq.heapify(flying)
 
     def run(self, seconds, begin=0.0):
@@ -80,7 +80,7 @@ class Fetchers:
                 )
                 self.ended[host] += self.frontier.done(link, outcome, end)
             if now >= self.look and flying:
-                self.cut(now)
+                self.cancel_slow(now)
 
     def pages(self):
         return sum(host not in self.dead for _, _, host in self.visits)
@@ -210,7 +210,7 @@ def test_hosts_that_are_slow_every_other_time(tmp_path):
 
 def test_honest_hosts_that_are_slow_are_fetched_in_the_end(db):
     """Beside hosts that use every slot, each page of a host that takes 20 seconds comes, after at
-    most three cuts.
+    most three cancellations.
     """
     quick = [f"quick{number}.test" for number in range(300)]
     slow = {f"slow{number}.test": 20.0 for number in range(10)}
@@ -225,8 +225,8 @@ def test_honest_hosts_that_are_slow_are_fetched_in_the_end(db):
 
 @pytest.mark.parametrize("seconds", [20.0, 29.0])
 def test_a_crawl_in_which_all_hosts_are_very_slow_ends(db, seconds):
-    """Where nothing is known but that new hosts wait, a download may be cut after 15 seconds; every
-    page comes.
+    """Where nothing is known but that new hosts wait, a download may be cancelled after 15 seconds;
+    every page comes.
     """
     hosts = {f"slow{number}.test": seconds for number in range(500)}
     fetchers = Fetchers(db, 50, set(), hosts)
@@ -239,9 +239,9 @@ def test_a_crawl_in_which_all_hosts_are_very_slow_ends(db, seconds):
 
 
 @pytest.mark.parametrize("seconds", [8.0, 14.0])
-def test_a_crawl_in_which_all_hosts_are_slow_is_not_cut(db, seconds):
-    """Where every answer takes long, nobody is cut for it, and the crawl takes hardly longer than
-    without shares.
+def test_a_crawl_in_which_all_hosts_are_slow_is_not_cancelled(db, seconds):
+    """Where every answer takes long, nobody is cancelled for it, and the crawl takes hardly longer
+    than without shares.
     """
     hosts = {f"slow{number}.test": seconds for number in range(500)}
     fetchers = Fetchers(db, 50, set(), hosts)

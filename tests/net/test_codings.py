@@ -89,25 +89,25 @@ def text(size):
 
 
 @pytest.mark.parametrize("kind", ["gzip", "x-gzip", "zlib"])
-def test_a_stream_without_its_checksum_is_not_cut(kind):
+def test_a_stream_without_its_checksum_is_not_truncated(kind):
     """A stream whose checksum has not all come is broken, but nothing of its content is missing."""
     name, encode = ENCODERS[kind]
     made = decode([name], encode(text(5000))[:-1])
 
-    assert (made.body, made.broken, made.cut) == (text(5000), True, False)
+    assert (made.body, made.broken, made.truncated) == (text(5000), True, False)
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
 class TestEveryCoding:
-    @given(page=PAGES, cuts=st.lists(st.integers(0, 4000), max_size=8))
-    def test_any_split_of_the_stream_gives_the_page(self, kind, page, cuts):
-        """However the stream is cut into pieces, the whole page comes out and the stream is
+    @given(page=PAGES, splits=st.lists(st.integers(0, 4000), max_size=8))
+    def test_any_split_of_the_stream_gives_the_page(self, kind, page, splits):
+        """However the stream is split into pieces, the whole page comes out and the stream is
         complete.
         """
         name, encode = ENCODERS[kind]
         coded = encode(page)
         made = Decoder([name], 200_000)
-        edges = [0, *sorted(min(cut, len(coded)) for cut in cuts), len(coded)]
+        edges = [0, *sorted(min(split, len(coded)) for split in splits), len(coded)]
         for start, end in pairwise(edges):
             made.feed(coded[start:end])
         made.finish()
@@ -122,7 +122,7 @@ class TestEveryCoding:
         made = decode([name], coded[: len(coded) // 2], limit=400_000, piece=4096)
 
         assert made.broken
-        assert made.cut
+        assert made.truncated
         assert page.startswith(made.body)
         assert name == b"br" or len(made.body) > 50_000  # brotli may hold a megabyte back
 
@@ -130,10 +130,10 @@ class TestEveryCoding:
         """No byte beyond the limit is returned, and a page of exactly that size is not truncated."""
         name, encode = ENCODERS[kind]
         page = text(LIMIT)
-        whole, cut = decode([name], encode(page)), decode([name], encode(page + b"!"))
+        whole, full = decode([name], encode(page)), decode([name], encode(page + b"!"))
 
         assert (whole.body, whole.full) == (page, False)
-        assert (cut.body, cut.full) == (page, True)
+        assert (full.body, full.full) == (page, True)
 
     @pytest.mark.parametrize(
         "page", [b"", b"x" * 65536, b"x" * 300_000, text(5000), text(400_000)], ids=len
@@ -156,14 +156,16 @@ class TestEveryCoding:
     @given(
         page=PAGES,
         junk=st.binary(min_size=1, max_size=30),
-        cuts=st.lists(st.integers(0, 4000), max_size=4),
+        splits=st.lists(st.integers(0, 4000), max_size=4),
     )
-    def test_the_page_is_whole_whatever_follows(self, kind, page, junk, cuts):
-        """Whatever follows the end, and however it is cut, the page before it is kept."""
+    def test_the_page_is_whole_whatever_follows(self, kind, page, junk, splits):
+        """Whatever follows the end, and however it is split, the page before it is kept."""
         name, encode = ENCODERS[kind]
         coded = encode(page) + junk
         made = Decoder([name], 200_000)
-        for start, end in pairwise([0, *sorted(min(cut, len(coded)) for cut in cuts), len(coded)]):
+        for start, end in pairwise(
+            [0, *sorted(min(split, len(coded)) for split in splits), len(coded)]
+        ):
             made.feed(coded[start:end])
 
         assert made.body[: len(page)] == page
@@ -173,7 +175,7 @@ class TestEveryCoding:
         made = decode([ENCODERS[kind][0]], b"<html>this is no coded stream at all</html>")
 
         assert made.broken
-        assert not made.cut
+        assert not made.truncated
         assert not made.started
 
     @given(page=PAGES, junk=st.binary(min_size=1, max_size=30), at=st.integers(0, 3000))
@@ -243,15 +245,15 @@ class TestMembers:
         ids=" ".join,
     )
     def test_a_gzip_header_with_fields(self, header):
-        """Whatever RFC 1952 allows in a header is read, wherever the stream is cut."""
+        """Whatever RFC 1952 allows in a header is read, wherever the stream is split."""
         coded = member(text(300), **header)
-        for cut in range(len(coded)):
+        for split in range(len(coded)):
             made = Decoder([b"gzip"], LIMIT)
-            made.feed(coded[:cut])
-            made.feed(coded[cut:])
+            made.feed(coded[:split])
+            made.feed(coded[split:])
             made.finish()
 
-            assert (made.body, made.broken) == (text(300), False), cut
+            assert (made.body, made.broken) == (text(300), False), split
         assert decode([b"gzip"], coded, piece=1).body == text(300)
 
     @pytest.mark.parametrize("kind", ["gzip", "zstd"])
@@ -422,7 +424,7 @@ def test_a_wrong_label_leaves_the_payload(coding, payload, flaws):
 
 
 def test_bodies_are_bounded():
-    """Body and payload are cut at their bounds, which is noted."""
+    """Body and payload are truncated at their bounds, which is noted."""
     plain = made(b"x" * 1001)
     bomb = made(gzip.compress(b"x" * 10**6), [(b"Content-Encoding", b"gzip")])
     noise = made(bytes(range(256)) * 300, [(b"Content-Encoding", b"gzip")])

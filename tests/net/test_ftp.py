@@ -158,7 +158,7 @@ class TestFolders:
         with real(site) as (_, fetch):
             assert run(fetch("/pub/caf%C3%A9.txt"), loop).body == b"coffee"
 
-    def test_a_listing_that_is_cut(self, site, loop):
+    def test_a_listing_that_is_truncated(self, site, loop):
         """Of a truncated listing the raw bytes are kept, and no partial line is parsed."""
         with real(site) as (_, fetch):
             got = run(fetch("/pub/", truncate=100), loop)

@@ -81,7 +81,7 @@ class TestReplies:
 
     @pytest.mark.parametrize("step", [1, 2, 7, 1000])
     def test_however_it_arrives(self, step):
-        """Replies are the same however the bytes are cut."""
+        """Replies are the same however the bytes are split."""
         data = b"220-a\r\n b\r\n221 no\r\n220 end\r\n331 next\r\n200\r\n230 caf\xe9\n"
         pieces = [data[at : at + step] for at in range(0, len(data), step)]
         assert self.taken(*pieces) == [

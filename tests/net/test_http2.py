@@ -755,7 +755,7 @@ CASES = {
     ),
     "a frame of another stream": ([headers(stream=7)], {"hang": True}, (BadHead, b"")),
     "a large frame": ([plain(0, 0, 1, b"x" * 17_000)], {"hang": True}, (BadHead, b"")),
-    "a frame cut": ([headers(), data(b"01234")[:11]], {}, ("200, disconnect", b"")),
+    "a truncated frame": ([headers(), data(b"01234")[:11]], {}, ("200, disconnect", b"")),
     "no frames": ([], {"first": b"HTTP/1.1 400 Bad Request\r\n\r\n", "hang": True}, (NotHttp, b"")),
     "no settings": ([headers()], {"first": b"", "hang": True}, (NotHttp, b"")),
     "no window for us": (
@@ -805,17 +805,17 @@ class TestHostile:
     @pytest.mark.parametrize(
         "case", ["whole", "short", "long", "goes away with the stream", "interim", "trailers"]
     )
-    def test_the_cuts_do_not_matter(self, case):
-        """An answer ends in the same way wherever the network cuts it."""
+    def test_the_splits_do_not_matter(self, case):
+        """An answer ends in the same way wherever the network splits it."""
         pieces, _, (_, body) = CASES[case]
         whole = b"".join([plain(4), *pieces])
-        for cut in range(1, len(whole)):
+        for split in range(1, len(whole)):
             session, answer, message = Http2Session(lambda _: None), AnswerParser(1000), None
             session.request(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", b"")
-            for piece in (whole[:cut], whole[cut:]):
+            for piece in (whole[:split], whole[split:]):
                 message = message or session.feed(piece, answer)
 
-            assert message is not None, cut
+            assert message is not None, split
             assert message.forms()[2] == body
 
     def test_between_requests(self, tls):

@@ -20,10 +20,10 @@ from webcrawl.net.http_answer import AnswerParser
 
 @pytest.mark.parametrize("name", WHOLE)
 class TestSplits:
-    @given(cuts=st.lists(st.integers(0, 5000), max_size=12))
-    def test_any_split_gives_the_same_message(self, name, cuts):
-        """However a response is cut into pieces, the message is the same."""
-        assert told(read(WHOLE[name], cuts)) == told(read(WHOLE[name]))
+    @given(splits=st.lists(st.integers(0, 5000), max_size=12))
+    def test_any_split_gives_the_same_message(self, name, splits):
+        """However a response is split into pieces, the message is the same."""
+        assert told(read(WHOLE[name], splits)) == told(read(WHOLE[name]))
 
 
 class TestForms:
@@ -83,16 +83,16 @@ class TestEnds:
         lost.
         """
         whole = WHOLE[name]
-        cut = whole[: data.draw(st.integers(1, len(whole) - 1))]
-        if b"\r\n\r\n" not in cut:
+        truncated = whole[: data.draw(st.integers(1, len(whole) - 1))]
+        if b"\r\n\r\n" not in truncated:
             with pytest.raises(ConnectionLost):
-                read(cut)
+                read(truncated)
             return
-        message = read(cut)
+        message = read(truncated)
         body = message.forms()[2]
 
         # the last chunk is there
-        all_but_a_line = cut.endswith((b"\n0\r", b"\n0\r\n", b"\n0\r\n\r"))
+        all_but_a_line = truncated.endswith((b"\n0\r", b"\n0\r\n", b"\n0\r\n\r"))
         assert message.truncated == ("" if "chunked" in name and all_but_a_line else "disconnect")
         assert not message.reusable
         assert PAGE.startswith(body)
@@ -132,20 +132,20 @@ class TestAnyBytes:
             max_size=40,
         ).map(b"".join),
         prefix=st.sampled_from([b"", b"HTTP/1.1 200 OK\r\n", head(b"Transfer-Encoding: chunked")]),
-        cuts=st.lists(st.integers(0, 100), max_size=5),
+        splits=st.lists(st.integers(0, 100), max_size=5),
     )  # fmt: skip
-    @example(data=b"", prefix=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", cuts=[])
-    def test_any_bytes_end_in_a_message_or_a_named_error(self, data, prefix, cuts):
-        """Whatever a server sends is a message or a FetchError, and the same however it is cut."""
+    @example(data=b"", prefix=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", splits=[])
+    def test_any_bytes_end_in_a_message_or_a_named_error(self, data, prefix, splits):
+        """Whatever a server sends is a message or a FetchError, and the same however it is split."""
 
-        def outcome(cuts):
+        def outcome(splits):
             try:
-                status, raw, headers, _, payload, body, *rest = told(read(prefix + data, cuts))
+                status, raw, headers, _, payload, body, *rest = told(read(prefix + data, splits))
             except (BadAnswer, ConnectionLost) as error:
                 return type(error)
             return status, raw, headers, payload, body, *rest[:2]
 
-        assert outcome(range(1, 2000)) == outcome(cuts) == outcome(())
+        assert outcome(range(1, 2000)) == outcome(splits) == outcome(())
 
 
 class TestFraming:
@@ -234,12 +234,12 @@ class TestFraming:
 
         assert read(head(*fields) + chunked(b"abc"), close=False).forms()[1] == b"abc"
 
-    @pytest.mark.parametrize("cuts", [(), range(5000)], ids=["whole", "cut"])
+    @pytest.mark.parametrize("splits", [(), range(5000)], ids=["whole", "split"])
     @pytest.mark.parametrize("name", ["length", "chunked", "trailer", "gzip chunked"])
     @pytest.mark.parametrize("second", ["length", "chunked", "close"])
-    def test_an_answer_behind_the_answer_is_no_part_of_it(self, name, second, cuts):
+    def test_an_answer_behind_the_answer_is_no_part_of_it(self, name, second, splits):
         """A second response after the first, with its own body, is not part of the first."""
-        message = read(WHOLE[name] + WHOLE[second], cuts, close=False)
+        message = read(WHOLE[name] + WHOLE[second], splits, close=False)
 
         assert message.forms()[2] == PAGE
         assert (message.truncated, message.flaws) == ("", [])
@@ -258,17 +258,17 @@ EXTENSIONS = [b" ; a=b", b"; a", b";a = b", b';a = "x;y"', b'\t;\ta\t=\t"\\"\xc3
 
 
 class TestChunks:
-    @pytest.mark.parametrize("cuts", [(), range(5000)], ids=["whole", "cut"])
+    @pytest.mark.parametrize("splits", [(), range(5000)], ids=["whole", "split"])
     @pytest.mark.parametrize("extension", EXTENSIONS)
-    def test_blanks_around_extensions(self, extension, cuts):
+    def test_blanks_around_extensions(self, extension, splits):
         """RFC 9112 7.1.1: an extension may have blanks around its signs; it is ignored."""
         body = b"5\r\nhello\r\n6%b\r\n world\r\n0%b\r\n\r\n" % (extension, extension)
-        message = read(CHUNKED + body, cuts, close=False)
+        message = read(CHUNKED + body, splits, close=False)
 
         assert message.forms() == (body, b"hello world", b"hello world")
         assert (message.truncated, message.flaws, message.reusable) == ("", [], True)
 
-    @pytest.mark.parametrize("cuts", [(), range(5000)], ids=["whole", "cut"])
+    @pytest.mark.parametrize("splits", [(), range(5000)], ids=["whole", "split"])
     @pytest.mark.parametrize(
         "trailer",
         [
@@ -279,24 +279,24 @@ class TestChunks:
             b"Content-Encoding: gzip\r\n",
         ],
     )
-    def test_trailer_fields_change_nothing(self, trailer, cuts):
+    def test_trailer_fields_change_nothing(self, trailer, splits):
         """RFC 9112 7.1.2: trailers are no headers, whatever they say of framing; the page is whole."""
-        message = read(CHUNKED + chunked(PAGE, trailer=trailer), cuts, close=False)
+        message = read(CHUNKED + chunked(PAGE, trailer=trailer), splits, close=False)
 
         assert message.forms()[2] == PAGE
         assert (message.truncated, message.flaws, message.reusable) == ("", [], True)
         assert message.head.headers == [(b"Transfer-Encoding", b"chunked")]
 
-    @pytest.mark.parametrize("cuts", [(), range(5000)], ids=["whole", "cut"])
+    @pytest.mark.parametrize("splits", [(), range(5000)], ids=["whole", "split"])
     @pytest.mark.parametrize(
         "junk",
         [b"\0", b"x", b"5 ; a=b\r\nhelloX", b"5 ;\r\nhello", b"5 ; a=b c\r\n", b"1" * 17 + b" ; a"],
     )
-    def test_what_is_no_extension_breaks_the_chunks(self, junk, cuts):
+    def test_what_is_no_extension_breaks_the_chunks(self, junk, splits):
         """Chunks that the grammar does not know are kept up to there; nobody waits for the rest of
         their line.
         """
-        message = read(CHUNKED + b"3\r\nabc\r\n" + junk, cuts, close=False)
+        message = read(CHUNKED + b"3\r\nabc\r\n" + junk, splits, close=False)
 
         assert (message.truncated, message.flaws) == ("unspecified", ["chunking"])
         assert message.forms()[1] in (b"abc", b"abchello")

@@ -14,10 +14,10 @@ from webcrawl.net.http_framing import MAX_HEAD
 
 class TestBounds:
     @pytest.mark.parametrize("fields", [(), (b"Content-Length: 5000",)])
-    @given(cuts=st.lists(st.integers(0, 5100), max_size=5))
-    def test_a_plain_body_is_cut_exactly(self, fields, cuts):
-        """A body that is too long is cut at `truncate`, all three forms alike."""
-        message = read(head(*fields) + b"x" * 5000, cuts, truncate=1000)
+    @given(splits=st.lists(st.integers(0, 5100), max_size=5))
+    def test_a_plain_body_is_truncated_exactly(self, fields, splits):
+        """A body that is too long is truncated at `truncate`, all three forms alike."""
+        message = read(head(*fields) + b"x" * 5000, splits, truncate=1000)
         wire, payload, body = message.forms()
 
         assert message.truncated == "length"
@@ -44,7 +44,7 @@ class TestBounds:
 
         assert fed <= 10
 
-    def test_a_coded_body_is_cut_once_decoded(self):
+    def test_a_coded_body_is_truncated_once_decoded(self):
         """The limit counts decoded bytes; the wire data is kept as received."""
         message = read(WHOLE["gzip"], truncate=100)
         wire, payload, body = message.forms()
@@ -95,11 +95,11 @@ class TestBounds:
         """A head of more than 200 fields is refused; one of 200 is not."""
         fields = [b"X-%d: y" % number for number in range(199)]
         raw = head(*fields, b"Content-Length: 0"), head(*fields, b"Content-Length: 0", b"X: y")
-        cuts = range(5000) if separate else ()
+        splits = range(5000) if separate else ()
 
-        assert read(raw[0], cuts).head.status == 200
+        assert read(raw[0], splits).head.status == 200
         with pytest.raises(HeadTooLong):
-            read(raw[1], cuts)
+            read(raw[1], splits)
 
     @pytest.mark.parametrize(
         "filler",
@@ -148,9 +148,9 @@ def _around_the_bound(past, sizes, lines, between, rest):
 
 class TestAllHeads:
     @pytest.mark.parametrize(
-        "cuts", [(), range(0, 70_000, 1000), (MAX_HEAD,), (MAX_HEAD + 1,)], ids=str
+        "splits", [(), range(0, 70_000, 1000), (MAX_HEAD,), (MAX_HEAD + 1,)], ids=str
     )
-    def test_heads_count_together(self, cuts):
+    def test_heads_count_together(self, splits):
         """Heads of status 1xx count with the final one: 64 KiB in all are accepted, one byte more
         is not.
         """
@@ -159,9 +159,9 @@ class TestAllHeads:
             raw = _interim(40_000) + _interim(MAX_HEAD - 40_000 - len(last) + over) + last + b"abc"
             if over:
                 with pytest.raises(HeadTooLong):
-                    read(raw, cuts)
+                    read(raw, splits)
             else:
-                assert read(raw, cuts).forms()[2] == b"abc"
+                assert read(raw, splits).forms()[2] == b"abc"
 
     @given(
         past=st.integers(-60, 100),
@@ -169,20 +169,22 @@ class TestAllHeads:
         lines=st.integers(0, 40),
         between=st.sampled_from([b"", b"<html>", b"HTx", b"H"]),
         rest=st.sampled_from([0, 3, 70_000]),
-        cuts=st.lists(st.integers(-60, 60), max_size=6),
+        splits=st.lists(st.integers(-60, 60), max_size=6),
     )
-    def test_any_cut_around_the_bound_gives_the_same(self, past, sizes, lines, between, rest, cuts):
-        """Near the bound too, the response or error is the same however it is cut."""
+    def test_any_split_around_the_bound_gives_the_same(
+        self, past, sizes, lines, between, rest, splits
+    ):
+        """Near the bound too, the response or error is the same however it is split."""
         raw = _around_the_bound(past, sizes, lines, between, rest)
 
-        def outcome(cuts):
+        def outcome(splits):
             try:
-                return told(read(raw, cuts))[:-1]  # the rest may not have been requested
+                return told(read(raw, splits))[:-1]  # the rest may not have been requested
             except FetchError as error:
                 return type(error)
 
         each_byte = range(MAX_HEAD - 100, MAX_HEAD + 100)
-        assert outcome(()) == outcome([MAX_HEAD + cut for cut in cuts]) == outcome(each_byte)
+        assert outcome(()) == outcome([MAX_HEAD + split for split in splits]) == outcome(each_byte)
 
 
 class TestFlaws:
@@ -197,14 +199,14 @@ class TestFlaws:
         assert message.forms()[1] == b"abc"
         assert not message.reusable
 
-    @pytest.mark.parametrize("cuts", [(), range(5000)], ids=["whole", "cut"])
-    def test_chunks_with_line_ends_of_lf_alone(self, cuts):
+    @pytest.mark.parametrize("splits", [(), range(5000)], ids=["whole", "split"])
+    def test_chunks_with_line_ends_of_lf_alone(self, splits):
         """A chunked body without CRs is read, and known to be complete without the end of the
         connection.
         """
         message = read(
             head(b"Transfer-Encoding: chunked") + chunked(PAGE).replace(b"\r", b""),
-            cuts,
+            splits,
             close=False,
         )
 
@@ -222,7 +224,7 @@ class TestFlaws:
             assert (message.flaws, message.truncated) == (["coding"], "")
 
     @pytest.mark.parametrize("page", [b"ok", b"<p>hello", b"hello j> tac/"])
-    def test_short_text_under_a_wrong_label_is_not_cut(self, page):
+    def test_short_text_under_a_wrong_label_is_not_truncated(self, page):
         """What is too short to tell a wrong label from the beginning of a coded stream is kept as
         received.
         """
@@ -235,10 +237,14 @@ class TestFlaws:
 
     def test_a_coded_stream_of_which_nothing_can_be_decoded(self):
         """A stream that ends before anything can be decoded is truncated too."""
-        cut = brotli.compress(b" ".join(b"%d" % (number * 7919) for number in range(9000)))[:100]
-        message = read(head(b"Content-Encoding: br", b"Content-Length: %d" % len(cut)) + cut)
+        truncated = brotli.compress(b" ".join(b"%d" % (number * 7919) for number in range(9000)))[
+            :100
+        ]
+        message = read(
+            head(b"Content-Encoding: br", b"Content-Length: %d" % len(truncated)) + truncated
+        )
 
-        assert message.forms()[2] == cut
+        assert message.forms()[2] == truncated
         assert (message.flaws, message.truncated) == (["coding"], "disconnect")
 
     def test_a_wrong_label_does_not_lift_the_limit(self):
@@ -275,8 +281,10 @@ class TestFlaws:
         """A complete message with an incomplete coded stream gives what can be decoded, and is
         truncated.
         """
-        cut = ZIPPED[:-20]
-        message = read(head(b"Content-Encoding: gzip", b"Content-Length: %d" % len(cut)) + cut)
+        truncated = ZIPPED[:-20]
+        message = read(
+            head(b"Content-Encoding: gzip", b"Content-Length: %d" % len(truncated)) + truncated
+        )
 
         assert PAGE.startswith(message.forms()[2])
         assert (message.flaws, message.truncated) == (["coding"], "disconnect")
@@ -286,8 +294,10 @@ class TestFlaws:
         """Where only the checksum at the end of gzip is missing, in part or whole, the body is
         whole, with a flaw.
         """
-        cut = ZIPPED[:-missing]
-        message = read(head(b"Content-Encoding: gzip", b"Content-Length: %d" % len(cut)) + cut)
+        truncated = ZIPPED[:-missing]
+        message = read(
+            head(b"Content-Encoding: gzip", b"Content-Length: %d" % len(truncated)) + truncated
+        )
 
         assert message.forms()[2] == PAGE
         assert (message.flaws, message.truncated) == (["coding"], "")

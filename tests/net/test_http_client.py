@@ -75,10 +75,12 @@ class TestExchange:
             ),
             loop,
         )
-        cut = run(answer(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 5000, truncate=1000, hang=True), loop)
+        truncated = run(
+            answer(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 5000, truncate=1000, hang=True), loop
+        )
 
         assert (flawed.body, flawed.flaws) == (b"plaintext", ("coding",))
-        assert (len(cut.body), cut.truncated) == (1000, "length")
+        assert (len(truncated.body), truncated.truncated) == (1000, "length")
 
     @pytest.mark.parametrize(
         ("told", "truncated"),

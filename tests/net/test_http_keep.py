@@ -66,7 +66,7 @@ class TestKeepAlive:
             visits = Visits()
             async with serving(visits) as port, client() as http:
                 for options in (
-                    Options(cut=True),
+                    Options(truncates=True),
                     PLAIN,
                     Options(timeout=5.0),
                     Options(maxsize=1000),

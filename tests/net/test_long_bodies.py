@@ -33,17 +33,17 @@ def _steps(monkeypatch):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@given(cuts=st.lists(st.integers(0, len(PAGE) + 200), max_size=5))
-def test_a_body_with_room_is_whole(form, cuts):
-    """However it is framed and coded, and wherever the network cuts it."""
-    message = read(FORMS[form], cuts, truncate=50, claim=Claim(BodyRoom(10_000), 10_000))
+@given(splits=st.lists(st.integers(0, len(PAGE) + 200), max_size=5))
+def test_a_body_with_room_is_whole(form, splits):
+    """However it is framed and coded, and wherever the network splits it."""
+    message = read(FORMS[form], splits, truncate=50, claim=Claim(BodyRoom(10_000), 10_000))
 
     assert (message.forms()[2], message.truncated, message.flaws) == (PAGE, "", [])
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("left", "spare"), [(10_000, 300), (300, 10_000)])
-def test_a_longer_one_is_cut(form, left, spare):
+def test_a_longer_one_is_truncated(form, left, spare):
     """At what it may have, or at what others leave."""
     message = read(FORMS[form], truncate=50, claim=Claim(BodyRoom(left), spare))
 
@@ -51,7 +51,7 @@ def test_a_longer_one_is_cut(form, left, spare):
 
 
 def test_without_room_it_is_as_any_other():
-    """Nobody waits: it is cut where all bodies are.
+    """Nobody waits: it is truncated where all bodies are.
 
     So it is where the settings allow more than any sitemap has.
     """

@@ -30,7 +30,7 @@ class TestBounds:
             (FetchLimits(10, 5.0), PLAIN, FetchLimits(10, 5.0)),
             (FetchLimits(10, 5.0), Options(timeout=7.0), FetchLimits(10, 7.0)),
             (FetchLimits(10, 5.0), Options(maxsize=20), FetchLimits(20, 5.0, strict=True)),
-            (FetchLimits(10, 5.0, strict=True), Options(cut=True), FetchLimits(10, 5.0)),
+            (FetchLimits(10, 5.0, strict=True), Options(truncates=True), FetchLimits(10, 5.0)),
         ],
     )
     def test_a_request_has_bounds_of_its_own(self, bounds, options, found):

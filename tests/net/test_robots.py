@@ -92,12 +92,12 @@ class TestLines:
     def test_the_first_500_kib_are_read(self):
         """A rule within the limit counts; the line at the limit, and those after it, are ignored."""
         head = b"User-agent: *\nDisallow: /in\n"
-        cut = b"Disallow: /cut-here"
+        truncated = b"Disallow: /cut-here"
         body = (
             head
-            + b"#" * (LIMIT - len(head) - 1 - len(cut) + 5)
+            + b"#" * (LIMIT - len(head) - 1 - len(truncated) + 5)
             + b"\n"
-            + cut
+            + truncated
             + b"\nDisallow: /out\n"
         )
 

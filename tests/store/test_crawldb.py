@@ -181,15 +181,15 @@ class TestOpening:
         assert _contents(tmp_path) == {"crawl.db": content}
 
     @pytest.mark.parametrize("lost", [1, 100, 8192, 8193, 50_000])
-    def test_a_cut_file_is_refused(self, tmp_path, lost):
+    def test_a_truncated_file_is_refused(self, tmp_path, lost):
         """Opening a truncated database raises DamagedFile and does not change it."""
         path = _make(tmp_path, rows=30)
-        cut = path.read_bytes()[:-lost]
-        path.write_bytes(cut)
+        truncated = path.read_bytes()[:-lost]
+        path.write_bytes(truncated)
 
         with pytest.raises(DamagedFile):
             CrawlDB(tmp_path)
-        assert path.read_bytes() == cut
+        assert path.read_bytes() == truncated
 
     def test_a_refused_folder_can_be_opened_once_it_is_repaired(self, tmp_path):
         """A failed opening releases the lock."""

@@ -41,7 +41,7 @@ class TestContract:
 
         assert (tmp_path / "a").read_bytes() == b"onetwo"
 
-    def test_appending_goes_on_at_the_end_of_a_cut_file(self, disk, tmp_path):
+    def test_appending_goes_on_at_the_end_of_a_truncated_file(self, disk, tmp_path):
         """After truncate, the next write goes to the new end."""
         fd = disk.append(tmp_path / "a")
         disk.write(fd, b"onetwo")
@@ -69,7 +69,7 @@ class TestContract:
 
 
 class TestDisk:
-    def test_a_write_cut_short_is_taken_up_again(self, tmp_path, monkeypatch):
+    def test_a_write_that_ends_early_is_taken_up_again(self, tmp_path, monkeypatch):
         """If the kernel accepts only a part of a buffer, the rest is written too."""
         original = os.write
         monkeypatch.setattr(os, "write", lambda fd, data: original(fd, data[:3]))

@@ -126,9 +126,9 @@ class TestLog:
             assert longest > 2 * LIMIT
             assert _size(db) <= WRITTEN
 
-    def test_one_that_is_too_long_is_cut_in_slices(self, tmp_path):
-        """Between a checkpoint and the next change it is copied back and cut; no slice waits for
-        that.
+    def test_one_that_is_too_long_is_truncated_in_slices(self, tmp_path):
+        """Between a checkpoint and the next change it is copied back and truncated; no slice waits
+        for that.
         """
         with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
             _work_long(db)
@@ -151,7 +151,7 @@ class TestLog:
             assert db.query("SELECT count(*) FROM block") == [(2 * LIMIT // 5000,)]
 
     def test_a_change_may_come_before_that(self, tmp_path):
-        """It waits until the log is cut, and belongs to the next checkpoint."""
+        """It waits until the log is truncated, and belongs to the next checkpoint."""
         with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
             _work_long(db)
             db.checkpoint()
@@ -167,8 +167,8 @@ class TestLog:
             assert db.get("x") == b"1"
 
     def test_a_reader_does_not_stop_the_crawl(self, tmp_path):
-        """While somebody reads, a log that is too long is not cut; the crawl goes on, and it is cut
-        afterwards.
+        """While somebody reads, a log that is too long is not truncated; the crawl goes on, and it
+        is truncated afterwards.
         """
         with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
             with closing(sqlite3.connect(db.path, isolation_level=None)) as reader:

@@ -133,7 +133,7 @@ class TestWriting:
 
 
 class TestRecovery:
-    def test_what_came_after_the_checkpoint_is_cut_off(self, crawl, tmp_path):
+    def test_what_came_after_the_checkpoint_is_truncated(self, crawl, tmp_path):
         """Opening the outputs truncates a longer file, whether or not that file is opened itself."""
         crawl.close()
         crawl = Crawl(tmp_path)
@@ -214,7 +214,7 @@ class TestFullDisk:
 
         assert (tmp_path / "a.warc.gz").read_bytes() == b"first,third,"
 
-    def test_a_torn_record_is_cut_off_before_the_next(self, tmp_path):
+    def test_a_torn_record_is_truncated_before_the_next(self, tmp_path):
         """If truncating fails too, the next write does it first, and writes nothing until it
         succeeds.
         """

@@ -151,7 +151,7 @@ class TestTakenAway:
         ("take", "how"),
         [
             pytest.param(lambda path: path.unlink(), "moved or removed", id="removed"),
-            pytest.param(lambda path: path.write_bytes(b"rec"), "cut off", id="cut off"),
+            pytest.param(lambda path: path.write_bytes(b"rec"), "truncated", id="truncated"),
             pytest.param(lambda path: [path.unlink(), path.mkdir()], "replaced", id="replaced"),
         ],
     )

@@ -135,7 +135,7 @@ def test_what_was_closed_may_go(job, crawl):
 
 
 @pytest.mark.parametrize("name", ["logs/crawl.log", "state/crawl.db", "seen"])
-def test_a_file_that_is_cut_off(job, crawl, name):
+def test_a_file_that_is_truncated(job, crawl, name):
     """A file that has lost its end fails the checkpoint, though what is appended to it seems to be
     kept.
     """
@@ -145,12 +145,12 @@ def test_a_file_that_is_cut_off(job, crawl, name):
         crawl.db.presence.add(path, 8)
     os.truncate(path, 3)
 
-    with pytest.raises(TakenAway, match=f"{path}: cut off while the crawl ran"):
+    with pytest.raises(TakenAway, match=f"{path}: truncated while the crawl ran"):
         crawl.checkpoint()
 
 
 def test_what_is_longer_is_left(job, crawl):
-    """What others append to an output is cut back by the next start."""
+    """What others append to an output is truncated by the next start."""
     with (job / "logs/crawl.log").open("ab") as file:
         file.write(b"somebody's")
     crawl.checkpoint()

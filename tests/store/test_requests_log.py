@@ -1,4 +1,4 @@
-"""The log that no crash cuts back."""
+"""The log that no crash truncates."""
 
 import errno
 
@@ -61,7 +61,7 @@ def test_a_full_disk_leaves_no_piece_of_a_line(tmp_path):
     assert path.read_bytes() == b"one\nthree\n"
 
 
-def test_a_disk_that_cannot_even_cut_back(tmp_path):
+def test_a_disk_that_cannot_even_truncate(tmp_path):
     """Then the next write does, or the next run."""
     path, disk = tmp_path / "x.log", BreakingDisk()
     log = SyncedLog(disk, path)

@@ -1,5 +1,5 @@
 """Feeds as files: what a crashed crawl has written after its last checkpoint, and what is not the
-crawl's to cut.
+crawl's to truncate.
 """
 
 import errno
@@ -53,8 +53,8 @@ def crashed(folder, feed, *, noted=b"a\n", lost=b"b\n"):
     run.crash()
 
 
-def test_a_crash_cuts_back_to_the_checkpoint(tmp_path, feed):
-    """What was written after the last checkpoint is written again: the next run cuts it off, and
+def test_a_crash_truncates_to_the_checkpoint(tmp_path, feed):
+    """What was written after the last checkpoint is written again: the next run removes it, and
     goes on.
     """
     crashed(tmp_path, feed)
@@ -99,7 +99,7 @@ def test_a_second_crash(tmp_path, feed, again):
 
 
 def test_what_another_program_has_appended(tmp_path, feed, caplog):
-    """A file that is longer than the crawl meant to make it is not cut back: a line says what that
+    """A file that is longer than the crawl meant to make it is not truncated: a line says what that
     means.
     """
     crashed(tmp_path, feed)
@@ -115,7 +115,9 @@ def test_what_another_program_has_appended(tmp_path, feed, caplog):
 
 
 def test_another_crawl_between_two_runs(tmp_path, feed):
-    """Of a file that was cut back, and to which another program appended then, nothing more is cut."""
+    """Of a file that was truncated, and to which another program appended then, nothing more is
+    truncated.
+    """
     crashed(tmp_path, feed, lost=b"12345678901234567890\n")
     run = Run(tmp_path)
     run.checkpoint()
@@ -132,7 +134,7 @@ def test_another_crawl_between_two_runs(tmp_path, feed):
 
 def test_two_programs_at_once(tmp_path, feed, caplog):
     """A file to which another program writes at the same time is appended to, with a line, and
-    never cut back.
+    never truncated.
     """
     run = Run(tmp_path)
     file = run.append(feed, b"a\n")
@@ -189,11 +191,11 @@ def test_moved_while_the_crawl_runs(tmp_path, feed, caplog):
 
 
 class Full(Disk):
-    """Takes only the first bytes of what is written to a feed, and cannot cut them off again at
+    """Takes only the first bytes of what is written to a feed, and cannot remove them again at
     once.
     """
 
-    writes, cuts = 2, 1  # that fail
+    writes, truncations = 2, 1  # that fail
 
     def write(self, fd, data):
         if self.writes and Path(f"/proc/self/fd/{fd}").readlink().suffix == ".jl":
@@ -203,14 +205,14 @@ class Full(Disk):
         super().write(fd, data)
 
     def truncate(self, fd, length):
-        if self.cuts:
-            self.cuts -= 1
+        if self.truncations:
+            self.truncations -= 1
             raise OSError(errno.EIO, "Input/output error")
         super().truncate(fd, length)
 
 
 def test_a_full_disk(tmp_path, feed):
-    """What a failed write has left is cut off before the next one, and is nobody else's."""
+    """What a failed write has left is truncated before the next one, and is nobody else's."""
     run = Run(tmp_path, disk=Full())
     file = run.files.open(feed, overwrite=False)
     file.write(b"abcdef\n")
@@ -246,7 +248,7 @@ def test_overwriting(tmp_path, feed):
 
 
 def test_what_ends_a_file(tmp_path, feed):
-    """What ends a file, after the last checkpoint, stays until a run appends, which cuts it off
+    """What ends a file, after the last checkpoint, stays until a run appends, which removes it
     first.
     """
     run = Run(tmp_path)
@@ -268,7 +270,7 @@ def test_what_ends_a_file(tmp_path, feed):
 
 def test_what_ends_a_file_under_way(tmp_path, feed):
     """The same holds for a batch that was complete before a checkpoint, runs later, and for what
-    was cut off.
+    was truncated.
     """
     run = Run(tmp_path)
     file = run.append(feed, b"[1")
@@ -322,7 +324,7 @@ def test_one_path_twice(tmp_path, feed):
 
 
 def test_a_crawl_without_feeds_leaves_the_journal(tmp_path, feed):
-    """A run that writes no feed leaves to the next one what it needs to cut a file back."""
+    """A run that writes no feed leaves to the next one what it needs to truncate a file."""
     crashed(tmp_path, feed)
     db = CrawlDB(tmp_path / "job/state")
     UserFiles(db)
@@ -335,7 +337,7 @@ def test_a_crawl_without_feeds_leaves_the_journal(tmp_path, feed):
 
 
 def test_a_torn_line_of_the_journal(tmp_path, feed, caplog):
-    """A line of the journal that a loss of power has cut off says nothing."""
+    """A line of the journal that a loss of power has truncated says nothing."""
     caplog.set_level(logging.WARNING)
     crashed(tmp_path, feed)
     (journal,) = (tmp_path / "job/state").glob("feeds.*")

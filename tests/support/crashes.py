@@ -10,8 +10,8 @@ from itertools import islice, repeat
 from pathlib import Path
 
 from tests.support.crawling import PATIENCE, POLITE, Crawl
-from tests.support.cuts import Cut, cut
 from tests.support.restarts import archived, polite
+from tests.support.snapshots import CrawlSnapshot, snapshot_of
 from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import (
     World,
@@ -46,9 +46,9 @@ CHECKPOINT = re.compile(r"^([\d.]+) checkpoint in ([\d.]+) s", re.MULTILINE)
 
 @dataclass
 class CrawlKill:
-    """One kill: the cut that it left, the hits of this run, and when the last checkpoint began."""
+    """One kill: the snapshot that it left, the hits of this run, and when the last checkpoint began."""
 
-    cut: Cut
+    snapshot: CrawlSnapshot
     hits: list
     checkpoint: float | None  # seconds since 1970
 
@@ -60,7 +60,7 @@ class CrawlKill:
         ended = {
             hit.url for hit in self.hits if hit.wall + hit.ended - hit.started < self.checkpoint
         }
-        return ended - self.cut.logged.keys() - self.cut.robots.keys()
+        return ended - self.snapshot.logged.keys() - self.snapshot.robots.keys()
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Killed:
     deaths: list[CrawlKill]
     last: list  # the hits of the last run
     status: int
-    cut: Cut
+    snapshot: CrawlSnapshot
     settings: list[dict]  # of each run
 
     @property
@@ -93,7 +93,7 @@ class Killed:
         """
         for number, death in enumerate(self.deaths, 1):
             for run in self.runs[number:]:
-                yield from (hit.url for hit in run if hit.url in death.cut.logged)
+                yield from (hit.url for hit in run if hit.url in death.snapshot.logged)
 
 
 def warm():
@@ -159,13 +159,13 @@ def crash(
 
 
 def sound(jobdir, *, archive=True, taken=None):
-    """Return the cut in a JOBDIR. Assert that `webcrawl verify` finds no damage.
+    """Return the snapshot in a JOBDIR. Assert that `webcrawl verify` finds no damage.
 
-    Damage of the file `taken` does not count. If `archive`, the cut must have every answer.
+    Damage of the file `taken` does not count. If `archive`, the snapshot must have every answer.
     """
     damages = [damage for damage in verify(jobdir, Counter()) if damage.path != taken]
     assert damages == [], damages
-    return cut(jobdir, archive=archive)
+    return snapshot_of(jobdir, archive=archive)
 
 
 def _die(running, server, chance, count, *, pause, signalled):
@@ -209,8 +209,10 @@ def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001, beyond
     """
     expected = truth(server.world, server.world.seeds())
     assert (killed.status, whole.status) == (0, 0)
-    gone = _given_up(killed.cut, expected)
-    ended = {f"not requested: {url}" for url in killed.cut.given_up if _comparable([url]) & gone}
+    gone = _given_up(killed.snapshot, expected)
+    ended = {
+        f"not requested: {url}" for url in killed.snapshot.given_up if _comparable([url]) & gone
+    }
     others = (
         line
         for line in complaints(expected, killed)
@@ -224,11 +226,20 @@ def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001, beyond
         late = death.missing & (expected.must - expected.retried)
         assert len(late) <= in_flight, late  # only those whose answers were in transit
     assert max(trap_hits({hit.url: hit for hit in killed.hits}.values()).values()) <= TRAPPED
-    left = _comparable(killed.cut.known - killed.cut.logged + (whole.cut.known - whole.cut.logged))
+    left = _comparable(
+        killed.snapshot.known
+        - killed.snapshot.logged
+        + (whole.snapshot.known - whole.snapshot.logged)
+    )
     # lone URLs of hosts that fail: the next run's, and the crawl says so
     assert left <= _comparable(expected.retried)
-    left |= gone | _given_up(whole.cut, expected) | _protocols(killed.cut) | _protocols(whole.cut)
-    pairs = zip(_pages(killed.cut), _pages(whole.cut), (True, killed.whole), strict=True)
+    left |= (
+        gone
+        | _given_up(whole.snapshot, expected)
+        | _protocols(killed.snapshot)
+        | _protocols(whole.snapshot)
+    )
+    pairs = zip(_pages(killed.snapshot), _pages(whole.snapshot), (True, killed.whole), strict=True)
     for mine, others, complete in (
         (mine - left, others - left, complete) for mine, others, complete in pairs
     ):
@@ -280,14 +291,14 @@ def rudeness(world, killed, slack):
 
 
 def hurried(world, killed, **polite):
-    """Yield the hosts contacted too soon after a restart, although the cut has their last
+    """Yield the hosts contacted too soon after a restart, although the snapshot has their last
     answer.
     """
     rule = mercator(world, **POLITE | polite)
     for death, run in zip(killed.deaths, killed.runs[1:], strict=True):
         last = {hit.host: hit for hit in sorted(death.hits, key=lambda hit: hit.started)}
         first = {hit.host: hit for hit in sorted(run, key=lambda hit: -hit.started)}
-        finished = death.cut.logged + death.cut.robots
+        finished = death.snapshot.logged + death.snapshot.robots
         for host in last.keys() & first.keys():
             until = last[host].ended + rule(last[host])
             if last[host].url in finished and first[host].started < until:

@@ -1,4 +1,4 @@
-"""Hosts of their own names and addresses whose pages fail as a test says: by a status, cut short,
+"""Hosts of their own names and addresses whose pages fail as a test says: by a status, truncated,
 or all at once.
 """
 
@@ -10,7 +10,7 @@ from threading import Thread
 
 from tests.support.ports import free_port
 
-WHOLE, CUT, STALLS = "whole", "cut", "stalls"
+WHOLE, TRUNCATED, STALLS = "whole", "truncated", "stalls"
 UNENDED = "unended"  # a whole answer, with a coded body whose end its maker has lost
 TEXT = b"<p>All that there is to say of this page.</p>" * 40
 
@@ -26,7 +26,7 @@ class FailingHosts:
         self.names = [f"host{number}.test" for number in range(1, hosts + 1)]
         self.pages, self.behave, self.pause = pages, behave, pause
         self.asked, self.whole = Counter(), Counter()  # by URL without scheme and port
-        self.port, self.cut = free_port(), 0
+        self.port, self.reset = free_port(), 0
         self._servers, self._loop = [], asyncio.new_event_loop()
         self._writers, self.midway = set(), set()
 
@@ -44,13 +44,13 @@ class FailingHosts:
             )
 
     async def _close(self, midway=0):
-        """Refuse all connections, and cut the open ones, once so many answers are halfway."""
+        """Refuse all connections, and reset the open ones, once so many answers are halfway."""
         while len(self.midway) < midway:  # noqa: ASYNC110 - in the loop whose answers it counts: none ends in between
             await asyncio.sleep(0.001)
         for server in self._servers:
             server.close()
         self._servers.clear()
-        self.cut += len(self.midway)
+        self.reset += len(self.midway)
         for writer in self._writers:
             writer.transport.abort()
 
@@ -91,7 +91,7 @@ class FailingHosts:
         writer.write(b"Content-Length: %d\r\n\r\n" % len(body))
         writer.write(body[:-100])
         await writer.drain()
-        if does == CUT:
+        if does == TRUNCATED:
             raise ConnectionResetError
         self.midway.add(writer)
         await asyncio.sleep(3600 if does == STALLS else self.pause)

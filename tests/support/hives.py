@@ -10,7 +10,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from tests.support.crawling import PATIENCE, POLITE, Crawl
-from tests.support.cuts import hive_cut
+from tests.support.snapshots import hive_snapshot
 from tests.support.warc_reader import read
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.hive.partition import SlotMap, partition_of
@@ -237,7 +237,7 @@ def assert_whole(hive, hits, *, killed=(), slack=0.001, patient=False):
     """
     expected = hive.truth()
     way = str(hive.settings.get("HIVE_PARTITION", "domain"))
-    whole = hive_cut(
+    whole = hive_snapshot(
         hive.jobdirs,
         moved=len(hive.crawls) > hive.drones or hive.left,
         stopped=hive.stopped,

@@ -69,10 +69,10 @@ class NameServer:
             if record[1] in (kind, CNAME) or record[0] != name
         ]
         code = self.codes.get(name, NOERROR if name in self.zone else NXDOMAIN)
-        cut = name in self.truncated and transport == "udp"
-        if cut or code:
+        is_truncated = name in self.truncated and transport == "udp"
+        if is_truncated or code:
             records = []
-        flags = 0x8180 | (0x0200 if cut else 0) | code
+        flags = 0x8180 | (0x0200 if is_truncated else 0) | code
         head = question[:2] + struct.pack(">5H", flags, 1, len(records), 0, 0)
         return head + question[12 : end + 5] + b"".join(_record(*record) for record in records)
 

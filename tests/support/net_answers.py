@@ -23,10 +23,10 @@ def head(*fields, status=b"200 OK", version=b"1.1"):
     return b"\r\n".join([b"HTTP/%b %b" % (version, status), *fields]) + b"\r\n\r\n"
 
 
-def read(data, cuts=(), *, truncate=100_000, close=True, bodiless=False, claim=None):
+def read(data, splits=(), *, truncate=100_000, close=True, bodiless=False, claim=None):
     """The message in these bytes, fed in pieces."""
     answer = AnswerParser(truncate, bodiless=bodiless, claim=claim)
-    edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    edges = [0, *sorted(min(split, len(data)) for split in splits), len(data)]
     for start, end in pairwise(edges):
         if start < end:
             message = answer.feed(data[start:end])

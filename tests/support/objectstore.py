@@ -11,12 +11,13 @@ ADDRESS = "test://store/crawl"
 class FakePlace:
     """An object store that keeps files in a dictionary.
 
-    `away` is raised by every call. `cuts` is the number of bytes of a file that arrive, at most.
+    `away` is raised by every call. `most_bytes` is the number of bytes of a file that arrive, at
+    most.
     """
 
     def __init__(self):
         self.files, self.sent, self.removed = {}, [], []
-        self.away, self.cuts, self.sums = None, None, {}
+        self.away, self.most_bytes, self.sums = None, None, {}
         self.on_piece = lambda name: None
         self.keeps_part = False  # of an upload that fails
 
@@ -47,7 +48,7 @@ class FakePlace:
         if new and name in self.files:
             raise FileExistsError(name)
         self.sent.append(name)
-        self.files[name] = data[: self.cuts]
+        self.files[name] = data[: self.most_bytes]
 
     def etag(self, name):
         self._answer()

@@ -55,7 +55,7 @@ def members(data):
     while data:
         unpacker = zlib.decompressobj(31)
         yield unpacker.decompress(data)
-        assert unpacker.eof, "the last member is cut off"
+        assert unpacker.eof, "the last member is truncated"
         data = unpacker.unused_data
 
 

@@ -110,7 +110,7 @@ class TestCrawls:
         assert by_name == edges(tmp_path / "graph")
 
     def test_a_log_behind_its_checkpoint(self, crawled):
-        """Lines behind the last checkpoint do not count, nor does one that it cuts."""
+        """Lines behind the last checkpoint do not count, nor does one that it truncates."""
         log = crawled / "logs/links.log"
         first, second, *_ = log.read_bytes().splitlines(keepends=True)
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from tests.support.crashes import sound
 from tests.support.crawling import Crawl
-from tests.support.cuts import cut
+from tests.support.snapshots import snapshot_of
 from tests.torture.fault import NOTHING
 from tests.torture.injection import install
 from tests.torture.process import suffer
@@ -185,7 +185,7 @@ class Subject:
         try:
             if (crawl.jobdir / "state/crawl.db").exists():
                 return sound(crawl.jobdir, archive=archive, taken=self.taken())
-            return cut(crawl.jobdir, archive=archive)
+            return snapshot_of(crawl.jobdir, archive=archive)
         except Exception as error:  # noqa: BLE001 - whatever the readers stumble over
             verdict.wrong.append(f"{when} damaged: {type(error).__name__}: {str(error)[:300]}")
             return None

@@ -122,16 +122,16 @@ class TestEveryFilter:
                 assert twin.state() == one.state()
                 assert twin.keep(batch, PAGE) == one.keep(batch, PAGE)
 
-    @pytest.mark.parametrize("cut", [1, 7, 11, 13])
-    def test_a_damaged_state_is_an_error(self, filters, cut):
+    @pytest.mark.parametrize("kept", [1, 7, 11, 13])
+    def test_a_damaged_state_is_an_error(self, filters, kept):
         """Bytes that `state` cannot have returned raise ValueError and change nothing."""
         for one in filters:
             if isinstance(one, Remembers):
                 one.keep(["http://seed.example/2022/05/"], Origin())
                 before = one.state()
 
-                with pytest.raises(ValueError, match=r"bytes|cut off"):
-                    one.restore((before + bytes(16))[: len(before) + cut])
+                with pytest.raises(ValueError, match=r"bytes|truncated"):
+                    one.restore((before + bytes(16))[: len(before) + kept])
 
                 assert one.state() == before
 

@@ -103,7 +103,7 @@ class RereadingScheduler(FrontierScheduler):
         # Nothing is fetched, so nothing is fetched again or rendered
         values = with_values(values, {"REVISIT_POLICY": NONE, "RENDER": "off"})
         if not is_given(self.crawler.settings, "DOWNLOAD_TRUNCATE"):
-            # The crawl has cut bodies already: what it has kept is read in full
+            # The crawl has truncated bodies already: what it has kept is read in full
             values = with_values(values, whole_bodies(values))
         shard: Shard | None = getattr(spider, "shard", None)
         self.run.open(
@@ -122,7 +122,7 @@ class RereadingScheduler(FrontierScheduler):
             robots,
             self.run.archiving,
             downloader.barrier,
-            lambda: downloader.inline.cut_short,
+            lambda: downloader.inline.has_cancelled_awaited,
             Bandwidth(),
             self.fail,
         )
@@ -271,7 +271,7 @@ class RereadingDownloader(FrontierDownloader):
         """Do nothing: no client is open."""
 
     def abandon(self) -> None:
-        """Do nothing: no download is under way that could be cut short."""
+        """Do nothing: no download is under way that could be cancelled."""
 
     async def download(self, request: Request) -> Response:
         """Return the archived answer. Raise IgnoreRequest for a request without one."""

@@ -56,7 +56,7 @@ def decoded(response: Response, limit: int) -> Response:
         return response
     decoding.feed(response.body)
     decoding.finish()
-    # A gzip body that was cut short
+    # A gzip body that was truncated
     lacks_only_its_end = decoding.started and response.body.startswith(GZIP)
     if decoding.broken and not lacks_only_its_end:
         return response

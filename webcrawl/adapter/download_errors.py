@@ -25,12 +25,12 @@ from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.net.errors import (
     BadOption,
     BadUrl,
+    BodyTimedOut,
+    BodyTruncated,
     Cancelled,
     ConnectFailed,
     ConnectionLost,
     ConnectTimeout,
-    CutLate,
-    CutShort,
     DnsFailed,
     EmptyAnswer,
     FetchError,
@@ -44,8 +44,8 @@ from webcrawl.net.shortage import is_ours
 # The exception of Scrapy's that errbacks get for each error of ours; the first match counts
 SCRAPYS_ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
     (DnsFailed, CannotResolveHostError),
-    (CutShort, ResponseDataLossError),
-    (CutLate, DownloadTimeoutError),
+    (BodyTruncated, ResponseDataLossError),
+    (BodyTimedOut, DownloadTimeoutError),
     (ConnectTimeout, DownloadTimeoutError),
     (TlsTimeout, DownloadTimeoutError),
     (ConnectFailed, DownloadConnectionRefusedError),

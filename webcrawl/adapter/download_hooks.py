@@ -25,7 +25,7 @@ class DownloadHooks:
         self.requests = OfRequests([], [])
         # A download by one of the crawl's own clients has failed
         self.on_failed: list[Callable[[Link, FetchError], object]] = []
-        # The download may be tried again: an error, a cut body, a 202
+        # The download may be tried again: an error, a truncated body, a 202
         self.on_unfinished: list[Callable[[Trip], object]] = []
         # Read an answer before its page is made, such as the text of a PDF; None: nothing to read
         self.readers_ahead: list[Callable[[Trip], Awaitable[None] | None]] = []

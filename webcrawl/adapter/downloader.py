@@ -353,7 +353,7 @@ class FrontierDownloader:
                 return await self.handlers.download_request_async(request)
             return await self._download_when_possible(request, trip)
         except asyncio.CancelledError as error:
-            if trip.abandoned or trip.cut:
+            if trip.abandoned or trip.cancelled:
                 # An asyncio.timeout around the request counts cancellations
                 task.uncancel()
                 reason = "its slot is needed for other downloads"

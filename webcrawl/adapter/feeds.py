@@ -364,7 +364,7 @@ class Json(PageRows, JsonItemExporter):
             self.first_item = self._continued_file.last.rstrip().endswith(b"[")
 
     def finish_exporting(self) -> None:
-        # So that a later run can cut off the closing bracket, and continue
+        # So that a later run can remove the closing bracket, and continue
         if self._feed is not None:
             self._feed.freeze()
         super().finish_exporting()

@@ -357,7 +357,7 @@ class ParsedAnswer:
             ip=self.ip,
             started=started,
             timings=Timings(total=seconds),
-            truncated=self.truncated or (TOO_LONG if kept.is_cut else ""),
+            truncated=self.truncated or (TOO_LONG if kept.is_truncated else ""),
             flaws=kept.flaws,
             made_by=made_by,
             protocol=self.protocol,
@@ -369,7 +369,7 @@ class BoundedBody(NamedTuple):
 
     payload: bytes
     body: bytes
-    is_cut: bool  # one of the two was longer than what is kept
+    is_truncated: bool  # one of the two was longer than what is kept
     flaws: tuple[str, ...] = ()  # names of what is wrong with the coding
 
 
@@ -383,19 +383,19 @@ def _bounded_body(payload: bytes, codings: list[bytes], limit: int) -> BoundedBo
     if decoding is None:
         return _uncoded_body(payload, limit)
     kept = payload[: most_coded(limit)]
-    is_cut = len(kept) < len(payload)
+    is_truncated = len(kept) < len(payload)
     if not kept:
-        return BoundedBody(kept, kept, is_cut)
+        return BoundedBody(kept, kept, is_truncated)
     decoding.feed(kept)
-    # A payload that was cut here lacks its end, which is no flaw of its coding
-    if not is_cut:
+    # A payload that was truncated here lacks its end, which is no flaw of its coding
+    if not is_truncated:
         decoding.finish()
     flaws = ("coding",) if decoding.broken else ()
     has_wrong_label = decoding.broken and not decoding.started
     if has_wrong_label:
         # The payload may be plain text
-        return BoundedBody(kept, kept[:limit], is_cut or len(kept) > limit, flaws)
-    return BoundedBody(kept, decoding.body, is_cut or decoding.full, flaws)
+        return BoundedBody(kept, kept[:limit], is_truncated or len(kept) > limit, flaws)
+    return BoundedBody(kept, decoding.body, is_truncated or decoding.full, flaws)
 
 
 def _uncoded_body(payload: bytes, limit: int, *, flaws: tuple[str, ...] = ()) -> BoundedBody:

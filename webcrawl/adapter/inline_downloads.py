@@ -87,7 +87,7 @@ class AwaitedDownloads:
         self.waiting = 0  # downloads that are awaited now
         self.closed = False  # no more are accepted
         # The end of the crawl has ended an awaited download. No page is booked after that.
-        self.cut_short = False
+        self.has_cancelled_awaited = False
 
     @contextmanager
     def count_awaited(self) -> Iterator[None]:
@@ -117,13 +117,13 @@ class AwaitedDownloads:
         """Accept no more downloads, and end all waits for a turn with DownloadCancelledError."""
         self.closed = True
         if self.waiting:
-            self.cut_short = True
+            self.has_cancelled_awaited = True
             if self.crawl is not None:
                 self.crawl.turns.end(_ending_error())
 
     def _check_open(self) -> None:
         if self.closed:
-            self.cut_short = True
+            self.has_cancelled_awaited = True
             raise _ending_error()
 
     # -- a download

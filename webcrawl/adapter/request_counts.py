@@ -13,7 +13,7 @@ from webcrawl.base.model import Status
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.trip import Trip
 
-# The frontier's counters of URLs that it has queued again
+# The frontier's counters of URLs that it has queued again; "cut" is that of cancelled downloads
 REQUEUED_COUNTERS = ("tried again", "put back", "cut", "due again")
 FAILED_STATUSES = (408, 429)  # and 5xx
 SHORT_ERRORS = {  # Scrapy's names for a body that is not whole
@@ -84,7 +84,9 @@ def count_retry(stats: StatsCollector, trip: Trip, *, again: bool) -> None:
 
 
 def _is_failure(status: int, short: str) -> bool:
-    """Return whether RetryMiddleware would retry an answer of this status; `short`: why it is cut."""
+    """Return whether RetryMiddleware would retry an answer of this status; `short`: why it is
+    truncated.
+    """
     # A middleware has refused the request
     if status == Status.OUT_OF_SCOPE:
         return False

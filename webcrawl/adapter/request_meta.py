@@ -28,7 +28,7 @@ FTP_KEYS = frozenset(("ftp_local_filename", "ftp_passive", "ftp_password", "ftp_
 OPTION_KEYS = (
     frozenset(("bindaddress", "download_maxsize", "download_timeout", "proxy", WHOLE)) | FTP_KEYS
 )
-CUT_OPTIONS = Options(cut=True)
+TRUNCATING_OPTIONS = Options(truncates=True)
 # As for the settings of the same meaning
 MAX_TIMEOUT_SECONDS = 86_400.0
 MAX_SIZE_BYTES = 2**31 - 1
@@ -55,7 +55,7 @@ class RequestOptions:
                 return PLAIN
             # The only key of each request for a robots.txt
             if OPTION_KEYS & meta.keys() == {WHOLE}:
-                return CUT_OPTIONS if _is_prerequisite(request) else PLAIN
+                return TRUNCATING_OPTIONS if _is_prerequisite(request) else PLAIN
         if request.url.startswith("ftp:"):
             _refuse_ftp_keys(meta)
         timeout = _bounded_number(meta, "download_timeout", MAX_TIMEOUT_SECONDS)
@@ -64,7 +64,7 @@ class RequestOptions:
             maxsize=int(_bounded_number(meta, "download_maxsize", MAX_SIZE_BYTES)),
             proxy=self._proxy_of(request),
             bind=_bind_address(meta.get("bindaddress")),
-            cut=_is_prerequisite(request),
+            truncates=_is_prerequisite(request),
         )
         return PLAIN if options == PLAIN else options
 

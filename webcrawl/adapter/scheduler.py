@@ -301,7 +301,7 @@ class FrontierScheduler:
             robots,
             archiving,
             barrier,
-            lambda: inline.cut_short,
+            lambda: inline.has_cancelled_awaited,
             bandwidth,
             self.fail,
             partial(count_retry, self.crawler.stats),

@@ -422,7 +422,7 @@ class PageState:
     The defaults are the class's own, because few answers have more than one or two others.
     """
 
-    links_cut = 0  # links that are not followed because the page has too many
+    truncated_links = 0  # links that are not followed because the page has too many
     followed = False  # although the body was seen elsewhere
     duplicate = False  # the body was seen before
     notes: tuple[str, ...] = ()  # what else the crawl log says of it

@@ -62,5 +62,5 @@ def unpack(frame: bytes, most: int = LARGEST) -> bytes:
         # TypeError is raised for a value of another type, in a damaged row
         raise BadFrame(str(error)) from error
     if not decompressor.eof or decompressor.unused_data:
-        raise BadFrame("the zstd frame is cut off, or other bytes follow it")
+        raise BadFrame("the zstd frame is truncated, or other bytes follow it")
     return data

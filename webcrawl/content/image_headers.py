@@ -35,7 +35,7 @@ SIGNATURES = (
 
 
 def image_of(body: bytes) -> Image | None:
-    """Return format and size of an image; None for other formats and cut files. Never raise."""
+    """Return format and size of an image; None for other formats and truncated files. Never raise."""
     for name, signature in SIGNATURES:
         if signature.match(body):
             return _by_library(name, body)

@@ -1,4 +1,4 @@
-"""Cuts the main text of a document, which is Markdown, into chunks for vector stores."""
+"""Splits the main text of a document, which is Markdown, into chunks for vector stores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST = 10_000
 _MARK = re.compile(
     r"^(?: *(?P<fence>`{3,})(?P<info>[^`\n]*)|(?P<level>#{1,6}) +(?P<title>.*))$", re.MULTILINE
 )
-# Where a section that is too long is cut: the first of these that its second half has
+# Where a section that is too long is split: the first of these that its second half has
 _ENDS = ("\n\n", "\n", ". ", "。", " ")
 
 
@@ -37,13 +37,15 @@ def chunks(text: str, size: int) -> Iterator[TextChunk]:
         heading_start = heading.start()
         level = len(heading["level"])
         if text[last_heading_end:heading_start].strip():
-            yield from _cut(text, begin, heading_start, [name for _, name in headings_above], size)
+            yield from _split(
+                text, begin, heading_start, [name for _, name in headings_above], size
+            )
             begin = heading_start
         last_heading_end = heading.end()
         while headings_above and headings_above[-1][0] >= level:
             headings_above.pop()
         headings_above.append((level, heading["title"].strip()[:TITLE]))
-    yield from _cut(text, begin, len(text), [name for _, name in headings_above], size)
+    yield from _split(text, begin, len(text), [name for _, name in headings_above], size)
 
 
 def _headings(text: str) -> Iterator[re.Match[str]]:
@@ -67,7 +69,7 @@ def _headings(text: str) -> Iterator[re.Match[str]]:
 
 
 def _end_before(text: str, begin: int, most: int) -> int:
-    """Return where a part that is too long is cut: in its second half, or else at `most`."""
+    """Return where a part that is too long is split: in its second half, or else at `most`."""
     for mark in _ENDS:
         at = text.rfind(mark, (begin + most) // 2, most)
         if at >= 0:
@@ -75,7 +77,7 @@ def _end_before(text: str, begin: int, most: int) -> int:
     return most
 
 
-def _cut(text: str, begin: int, end: int, headings: list[str], size: int) -> Iterator[TextChunk]:
+def _split(text: str, begin: int, end: int, headings: list[str], size: int) -> Iterator[TextChunk]:
     while begin < end:
         stop = end if end - begin <= size else _end_before(text, begin, begin + size)
         part = text[begin:stop]

@@ -26,7 +26,7 @@ class TokenCounter:
             self._tokenizer: Any = Tokenizer.from_file(path)
         except Exception as error:  # the library raises nothing more particular
             raise ValueError(f"it describes no tokenizer: {error}") from error
-        # A model may want its input cut or filled up to one length
+        # A model may want its input truncated or filled up to one length
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
 

@@ -78,7 +78,7 @@ def assemble(
         commanded = ordered(db)
         if SCOPE in commanded and SCOPE not in around.fixed:
             scope_by_command[SCOPE] = commanded[SCOPE]
-        # It raises OtherTerms. Before `open_parts`, which cuts files back to the last checkpoint: a
+        # It raises OtherTerms. Before `open_parts`, which truncates files to the last checkpoint: a
         # crawl that is refused stays as it is.
         terms = terms_of(spider, arguments or {}, with_values(values, scope_by_command))
         keep_terms(db, terms)

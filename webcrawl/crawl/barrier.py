@@ -9,7 +9,7 @@ What a kill does to a page, by how far it had come. Everything goes back to the 
     the pipelines               turn of the event loop that books its URL (page_end.py)
     it is away, or overdue      the same: checkpoints leave it out. Its inline downloads are logged
                                 and archived already, and not a second time (inline.Halfway)
-    it is booked, after the     the same: outputs are cut back, and the state is rolled back, so
+    it is booked, after the     the same: outputs are truncated, and the state is rolled back, so
     last COMMIT                 that its URL is queued again
     it is in a COMMIT           nothing: its URL is not asked for again, and all it wrote is there
 

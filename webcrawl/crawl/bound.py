@@ -328,7 +328,7 @@ HELPS = {
     Cause.WORK: "more seeds, a wider URL_SCOPE",
 }
 MORE_REVISITS = "a smaller REVISIT_AGE or a higher REVISIT_RATE"
-CUT_OFF = "waiting for the hive's server"
+FENCED = "waiting for the hive's server"
 NO_WAY_OUT = "no way out"  # to any of the hosts that wait
 PAUSES = {  # by what the crawl says of itself
     "paused": f"{program()} ctl JOBDIR resume",
@@ -338,7 +338,7 @@ PAUSES = {  # by what the crawl says of itself
         "a proxy, name servers or IPv6 that work (the log says which failed); the crawl "
         "then resumes by itself"
     ),
-    CUT_OFF: "a connection to the hive's server (REDIS_URL); the crawl then resumes by itself",
+    FENCED: "a connection to the hive's server (REDIS_URL); the crawl then resumes by itself",
     "disk nearly full": (
         "at least MIN_FREE_DISK of free space on the disk of JOBDIR; the crawl "
         "then resumes by itself"

@@ -1,9 +1,9 @@
 """Takes checkpoints between two pages, and keeps nothing more after a failure.
 
 When the process is killed, what it has done since the last checkpoint is undone at the next start.
-SQLite rolls back to that checkpoint (store/crawldb.py), and outputs are cut to the lengths that it
-noted (store/outputs.py). So a page that was fetched since then is queued again, and its host first
-waits a turn, because it may just have been requested (open_frontier.py).
+SQLite rolls back to that checkpoint (store/crawldb.py), and outputs are truncated to the lengths
+that it noted (store/outputs.py). So a page that was fetched since then is queued again, and its
+host first waits a turn, because it may just have been requested (open_frontier.py).
 """
 
 from __future__ import annotations

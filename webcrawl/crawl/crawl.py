@@ -126,7 +126,7 @@ class Crawl:
         """`parts`: what the crawl is made of; some are absent in small crawls."""
         self.parts = parts
         # the last run was killed, or could not keep what it did at its end
-        self.cut_short = parts.db.get(CLEAN) == b""
+        self.last_run_crashed = parts.db.get(CLEAN) == b""
         self._is_over = False  # the last checkpoint was taken
         self.all_rest = False  # no drone of the hive has anything left but deferred hosts
         self.followers = Followers()
@@ -241,7 +241,7 @@ class Crawl:
         )
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
-        """Return the downloads to cut because others wait for their slots; `full`: none is free."""
+        """Return the downloads to cancel because others wait for their slots; `full`: none is free."""
         parts = self.parts
         if parts.uplink.out or parts.in_force.paused:
             return []
@@ -320,7 +320,7 @@ class Crawl:
         if outcome.status == Status.UNTRIED:
             self.parts.frontier.put_back(link, self._ended(outcome), outcome.wait)
         else:
-            self.parts.frontier.cut(link, outcome.seconds, self._ended(outcome))
+            self.parts.frontier.cancelled(link, outcome.seconds, self._ended(outcome))
 
     def refuse(self, link: Link, status: int) -> None:
         """End a link just taken that cannot be requested; its errback hears of it."""

@@ -65,7 +65,7 @@ def count_known(counters: Counter[str], exchange: Exchange) -> None:
     counters["since/bytes"] += len(exchange.payload)
 
 
-CUT = "cut/"  # before a media type, in a counter
+TRUNCATED_TYPES = "cut/"  # before a media type, in a counter of stats.json and of states
 
 
 def flaws_of(exchange: Exchange) -> list[str]:
@@ -77,7 +77,9 @@ def flaws_of(exchange: Exchange) -> list[str]:
     if exchange.truncated:
         counters.append(f"truncated/{exchange.truncated}")
     if exchange.truncated == "length":
-        counters.append(f"{CUT}{identified_type(exchange.content_type, exchange.body) or UNNAMED}")
+        counters.append(
+            f"{TRUNCATED_TYPES}{identified_type(exchange.content_type, exchange.body) or UNNAMED}"
+        )
     return counters
 
 
@@ -115,6 +117,7 @@ def _of_answer(exchange: Exchange) -> list[str]:
     if exchange.state.refers is not None:
         notes.append(note_of(exchange))
     notes += exchange.state.notes
-    if exchange.state.links_cut:
-        notes.append(f"links_cut:{exchange.state.links_cut}")
+    if exchange.state.truncated_links:
+        # An annotation that logs of crawls have.
+        notes.append(f"links_cut:{exchange.state.truncated_links}")
     return notes

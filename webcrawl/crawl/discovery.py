@@ -286,7 +286,7 @@ class Discovery:
     def count_truncated_links(self, links: int) -> None:
         """Count links of a page that are not followed because there are too many."""
         self._counters["links"] += links
-        self._counters["links/cut"] += links
+        self._counters["links/cut"] += links  # a name that crawls have in their states
 
     def submit(self, link: Link, variant: str = "", *more: str) -> bool:
         """Take a single link as `offer` does; return False if a filter drops it."""

@@ -22,9 +22,9 @@ from webcrawl.store.jobdir.index_line import NOT_MODIFIED
 logger = logging.getLogger(__name__)
 
 WHOLE = "download_fail_on_dataloss"  # in what was asked: whether the answer is to be whole
-# Reasons for which a body is cut short that may be whole next time. The others are final: `length`
+# Reasons for which a body is truncated that may be whole next time. The others are final: `length`
 # is the crawl's own choice, and broken chunks (`unspecified`) are the server's way.
-RETRYABLE_CUTS = ("disconnect", "time")
+RETRYABLE_TRUNCATIONS = ("disconnect", "time")
 # seconds, and the host's usual wait, until what failed while this process was stopped is asked
 # again
 RETRY_WAIT_AFTER_STOP = 2.0
@@ -95,7 +95,7 @@ class Outcomes:
         `error` has been `judged`.
         """
         cause = fetch_error(error)
-        status = Status.YIELDED if trip.cut else self._status(error, request)
+        status = Status.YIELDED if trip.cancelled else self._status(error, request)
         outcome = outcome_of(status, trip.begun)
         trip.outcome = outcome
         trip.failure = self.name_of(error)
@@ -105,7 +105,7 @@ class Outcomes:
         outcome.answered = trip.exchange is not None  # it came, and then something failed
         outcome.permanent = _permanent(error)
         outcome.doubtful = _doubtful(error)
-        outcome.short = _retryable_cut(trip.exchange)
+        outcome.short = _retryable_truncation(trip.exchange)
         # Code that awaits an answer chose the proxy itself, and gets the error as it is.
         if isinstance(cause, ProxyFailed) and not trip.inline and self._is_its_own(cause):
             outcome.status = Status.CONNECT_FAILED
@@ -123,7 +123,7 @@ class Outcomes:
 
     def _tell_failure(self, trip: Trip, cause: FetchError | None) -> None:
         """Tell a failure of the crawl's own clients, unless the crawl itself has ended the download."""
-        if trip.link is None or cause is None or trip.cut or trip.abandoned:
+        if trip.link is None or cause is None or trip.cancelled or trip.abandoned:
             return
         for hear in self._failed:
             hear(trip.link, cause)
@@ -145,7 +145,7 @@ class Outcomes:
         if trip.inline:
             return
         is_page = 200 <= outcome.status < 300 or outcome.status == NOT_MODIFIED
-        if is_page and exchange.truncated in RETRYABLE_CUTS:
+        if is_page and exchange.truncated in RETRYABLE_TRUNCATIONS:
             self._note_short(request, trip, outcome, exchange.truncated)
         if _is_unfinished(outcome) and not trip.is_prerequisite:
             for hear in self._unfinished:
@@ -200,10 +200,10 @@ class Outcomes:
 
 
 def _shows_network(trip: Trip) -> bool:
-    """Return whether an answer shows that our network is there: one that was cut off does not."""
+    """Return whether an answer shows that our network is there: one that is truncated does not."""
     if trip.exchange is None:
         return trip.link is not None  # a `data:` URL has none
-    return trip.exchange.truncated not in RETRYABLE_CUTS
+    return trip.exchange.truncated not in RETRYABLE_TRUNCATIONS
 
 
 def fetch_error(error: Exception) -> FetchError | None:
@@ -239,9 +239,9 @@ def _is_unfinished(outcome: Outcome) -> bool:
     return outcome.status >= 400 or bool(outcome.short) or asks_to_wait
 
 
-def _retryable_cut(exchange: Exchange | None) -> str:
+def _retryable_truncation(exchange: Exchange | None) -> str:
     """Return why a part of the answer is missing that the next try may bring; empty if none is."""
-    if exchange is None or exchange.truncated not in RETRYABLE_CUTS:
+    if exchange is None or exchange.truncated not in RETRYABLE_TRUNCATIONS:
         return ""
     return exchange.truncated
 

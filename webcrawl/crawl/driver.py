@@ -12,7 +12,7 @@ The life of a URL:
     process   each page goes through the processors; a page that has to wait there goes on in a task of its own
     finish    what the page writes is written, its URL is booked or put back, and it leaves the barrier
 
-A failure, an answer that is to be asked for again, and a fetch that the end of the crawl cuts short
+A failure, an answer that is to be asked for again, and a fetch that the end of the crawl cancels
 go from `fetch` straight to `finish`. What the crawl fetches for itself, a robots.txt or a probe, is
 heard instead of visited, alone, because links may wait for it.
 

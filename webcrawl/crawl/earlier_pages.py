@@ -218,7 +218,7 @@ class Since:
         """
         if known.conditions and answer.status in REFUSALS:
             self._note_signs(answer.url, FAILURES_UNTIL_SURE)
-            trip.cut = True  # nobody's fault, and no outcome: it comes again
+            trip.cancelled = True  # nobody's fault, and no outcome: it comes again
             raise Cancelled("the host fails on conditional requests")
         if answer.status < HTTPStatus.BAD_REQUEST:
             if known.conditions:

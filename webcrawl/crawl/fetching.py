@@ -27,7 +27,7 @@ from webcrawl.crawl.running_downloads import Running
 from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.net.environment_proxies import EnvironmentProxies
-from webcrawl.net.errors import Cancelled, CutLate, CutShort, FetchError
+from webcrawl.net.errors import BodyTimedOut, BodyTruncated, Cancelled, FetchError
 from webcrawl.net.http_request import Headers
 from webcrawl.net.network import Network
 from webcrawl.net.protocols import PLAIN, AnswerSource, Options, ProtocolModule
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from webcrawl.crawl.earlier_pages import Since
     from webcrawl.record.since.earlier import LatestCapture
 
-ROBOTS_OPTIONS = Options(cut=True)  # its beginning is enough
+ROBOTS_OPTIONS = Options(truncates=True)  # its beginning is enough
 SITEMAP_OPTIONS = Options(long=True)  # it may be longer than a page: its protocol allows 50 MiB
 # by the reason why a body is not whole: the error for a crawl that takes only whole ones
 LOST: dict[str, type[FetchError]] = {
-    "disconnect": CutShort,
-    "unspecified": CutShort,
-    "time": CutLate,
+    "disconnect": BodyTruncated,
+    "unspecified": BodyTruncated,
+    "time": BodyTimedOut,
 }
 # the meta of the crawl's own requests; of a robots.txt, the rules that came are better than none
 OF_ROBOTS = {"dont_retry": True, WHOLE: False}
@@ -211,8 +211,8 @@ class Fetching:
     async def _request(self, trip: Trip, link: Link) -> tuple[Exchange, LatestCapture | None]:
         """Return the answer of the server, and what the earlier crawl has of the page.
 
-        Raise Cancelled if the crawl has ended the download: with the trip `cut` for others, or
-        `abandoned` at its end. Whatever else is raised is the download's failure, or a bug's.
+        Raise Cancelled if the crawl has ended the download: with the trip `cancelled` for others,
+        or `abandoned` at its end. Whatever else is raised is the download's failure, or a bug's.
         """
         scheme = link.url[: link.url.index(":")]
         client = self._clients[scheme]
@@ -233,7 +233,7 @@ class Fetching:
             ), known
         except asyncio.CancelledError as error:
             # Other code has cancelled the task: that is an error like others.
-            if not (trip.abandoned or trip.cut):
+            if not (trip.abandoned or trip.cancelled):
                 raise tamed(error) from None
             # `Running` has cancelled it, to end the request only: the task goes on to book that.
             task.uncancel()

@@ -18,7 +18,7 @@ from webcrawl.store.output import Output
 class HistoryKeeper:
     """Writes a line of figures every few seconds at first, and every few minutes later.
 
-    The lines are an output: after a crash the file is cut back to the checkpoint, and goes on.
+    The lines are an output: after a crash the file is truncated to the checkpoint, and goes on.
     """
 
     def __init__(self, run: Callable[[], Run]) -> None:

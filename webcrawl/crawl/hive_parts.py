@@ -78,7 +78,7 @@ def open_drone(
     )
     drone.settle(member.slots)
     fence = Fence(values["HIVE_FENCE"] or values["HIVE_LEASE"])
-    ground.in_force.is_cut_off = fence.is_closed
+    ground.in_force.is_fenced = fence.is_closed
     frontier.domains.votes_go(drone.send_vote)
     drone_parts = DroneParts(drone, outbox, Inbox(db, mark, drone.take), ObeyedCommands(db), fence)
     ground.moments.next_figures.append(

@@ -23,7 +23,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from webcrawl.base.model import Status
-from webcrawl.crawl.bound import CUT_OFF, Cause
+from webcrawl.crawl.bound import FENCED, Cause
 from webcrawl.crawl.bound import PREFIX as BOUND
 from webcrawl.net import http_answerer
 from webcrawl.store.disk import rewrite
@@ -146,7 +146,7 @@ TROUBLES = {  # the words of Outlook.trouble, and the name in the metric
     "no network": "no_network",
     "no name server": "no_name_server",
     "disk nearly full": "disk",
-    CUT_OFF: "cut_off",
+    FENCED: "cut_off",
 }
 ENGINE = "engine_paused"  # too little disk, or by somebody's extension
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from webcrawl.crawl.bound import CUT_OFF
+from webcrawl.crawl.bound import FENCED
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.seeding import AwayServers
 from webcrawl.frontier.wait_words import Waits
@@ -58,8 +58,8 @@ class Outlook:
         """Return why nothing is fetched, in a few words; empty if that is not so."""
         if self._parts.in_force.paused:
             return "paused"
-        if self._parts.in_force.is_cut_off():
-            return CUT_OFF
+        if self._parts.in_force.is_fenced():
+            return FENCED
         return self._parts.uplink.trouble if self._parts.uplink.out else self._parts.in_force.held
 
     @property
@@ -78,7 +78,7 @@ class Outlook:
         Whoever shows or counts the reason asks here: with a lost server, since when it has been
         away says more than that the drone is cut off.
         """
-        return self.stopped_by == CUT_OFF and bool(self.servers.names)
+        return self.stopped_by == FENCED and bool(self.servers.names)
 
     @property
     def stands_still(self) -> str:

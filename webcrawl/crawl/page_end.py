@@ -54,12 +54,13 @@ class PageEnd:
         robots: UnheardRobots,
         archiving: Archiving,
         barrier: Barrier,
-        is_cut_short: Callable[[], bool],
+        has_cancelled_awaited: Callable[[], bool],
         bandwidth: Bandwidth,
         fail: Callable[[Exception], None],
         count_retry: CountRetry | None = None,
     ) -> None:
-        """`is_cut_short`: whether the end of the crawl cut short a download that a page awaited.
+        """`has_cancelled_awaited`: whether the end of the crawl cancelled a download that a page
+        awaited.
 
         `robots` books a robots.txt that reached no callback. `fail` ends the crawl.
         """
@@ -69,20 +70,20 @@ class PageEnd:
         self._robots = robots
         self._archiving = archiving
         self._barrier = barrier
-        self._is_cut_short = is_cut_short
+        self._has_cancelled_awaited = has_cancelled_awaited
         self._bandwidth = bandwidth
         self._fail = fail
 
     def finished(self, trip: Trip) -> None:
         """Book a trip that is over, its pipelines included.
 
-        A trip that the end of the crawl cut short is not booked: the next run has its URL again.
+        A trip that the end of the crawl cancelled is not booked: the next run has its URL again.
         Raise nothing but what has to end more than a page: an error of the booking ends the crawl.
         """
         trip.booked = True
         if self._bandwidth.rate and trip.link is not None:
             self._bandwidth.finished(_size(trip))
-        if not (trip.abandoned or self._is_cut_short()):
+        if not (trip.abandoned or self._has_cancelled_awaited()):
             try:
                 self._book(trip)
             except BaseException as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done

@@ -148,7 +148,7 @@ HOPS = {
 
 # Links of one page that are followed, the first ones: room for any index, and a bound for a page
 # that is made to flood the frontier (docs/hostile-and-secure.md). FTP listings and Gopher menus are
-# never cut.
+# never truncated.
 MOST_LINKS = 50_000
 
 
@@ -230,7 +230,7 @@ class PageLinks:
         if self._selects or redirects_in_a_row(link.path) >= self._redirects:
             flags = self._wanted(link, found)
             wanted = list(compress(found, flags))
-        kept = self.cut(page, link, wanted)
+        kept = self.truncated(page, link, wanted)
         has_flag_for_each = found is own and kept is wanted  # flags are of all links of the page
         page.flags = flags if has_flag_for_each else None
         page.followed = [*page.followed, *kept] if page.followed else kept
@@ -266,7 +266,7 @@ class PageLinks:
             link, addresses, letters, base=page.base, needed=needed, targets=targets
         )
 
-    def cut(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
+    def truncated(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
         """Return the links of a page, only the first ones if they are too many or too long."""
         if len(found) <= min(FEW, self._most):  # so few are never too long
             return found
@@ -276,7 +276,7 @@ class PageLinks:
             return found
         self._discovery.count_truncated_links(len(found) - kept)
         if page.exchange is not None:
-            page.exchange.state.links_cut += len(found) - kept
+            page.exchange.state.truncated_links += len(found) - kept
         return found[:kept]
 
     def _wanted(self, link: Link, found: Sequence[FoundLink]) -> list[bool]:

@@ -28,7 +28,7 @@ def tamed(error: BaseException) -> Exception:
         return error
     page = PAGE.get()
     # The crawl cancels code of no page, and pages that it has marked so before.
-    is_left = page is None or page.abandoned or page.cut or page.resumed
+    is_left = page is None or page.abandoned or page.cancelled or page.resumed
     is_cancelled_by_crawl = isinstance(error, asyncio.CancelledError) and is_left
     if is_cancelled_by_crawl or isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
         raise error

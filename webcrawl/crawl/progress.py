@@ -9,20 +9,20 @@ from typing import Any
 
 from webcrawl.base.model import FAILURES, Status
 from webcrawl.base.readable import by_type, count, megabytes, short
-from webcrawl.crawl.crawl_log import CUT
+from webcrawl.crawl.crawl_log import TRUNCATED_TYPES
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.score_book import MILLI
-from webcrawl.frontier.core import CUT_SHORT
+from webcrawl.frontier.core import TRUNCATED_PAGES
 from webcrawl.store.jobdir import revisit_figures, stats_file
 from webcrawl.store.jobdir.figures import HostTurns
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 
 Figures = Mapping[str, Any]
 COUNTED = {  # what is lost or is lacking, over all runs: the noun, and the rest of the sentence
-    f"frontier/{CUT_SHORT}": (
+    f"frontier/{TRUNCATED_PAGES}": (
         "page",
-        "cut short: at every attempt the body ended early or the time was up",
+        "truncated: at every attempt the body ended early or the time was up",
     ),
     "flaw/unrendered": (
         "page",
@@ -155,9 +155,9 @@ def unexpected(figures: Figures) -> Iterator[str]:
 def _too_long(figures: Figures) -> Iterator[str]:
     """Yield the answers of which only the beginning is kept, over all runs."""
     if answers := figures.get("truncated/length", 0):
-        kinds = _below(CUT, figures)
+        kinds = _below(TRUNCATED_TYPES, figures)
         types = f" ({by_type(kinds)})" if kinds else ""
-        yield f"{count(answers, 'answer')} cut off at DOWNLOAD_TRUNCATE{types}: the rest is not in the crawl"
+        yield f"{count(answers, 'answer')} truncated at DOWNLOAD_TRUNCATE{types}: the rest is not in the crawl"
 
 
 def _below(prefix: str, figures: Figures) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class Requisites(Feature):
             return ()
         links, needed = self._apart(page, link, found)
         if needed:
-            needed = self._page_links.cut(page, link, needed)
+            needed = self._page_links.truncated(page, link, needed)
             page.followed = needed
             self._page_links.submit(page, link, needed, HOPS, "E", needed=True)
         return links

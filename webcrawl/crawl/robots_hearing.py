@@ -118,7 +118,7 @@ class RobotsHearing:
     def end(self, trip: Trip) -> None:
         """Book an answer that reached no callback: a middleware kept it, or replaced the request.
 
-        An answer that the end of the crawl cut short says nothing of its host.
+        An answer whose download the end of the crawl cancelled says nothing of its host.
         """
         if trip.visited or trip.comes_again or trip.abandoned:
             return

@@ -1,4 +1,4 @@
-"""Downloads under way, with their tasks: some are cut for others, and all at the end."""
+"""Downloads under way, with their tasks: some are cancelled for others, and all at the end."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ class Running:
                 waiting.append(trip)
         return waiting
 
-    def cut(self, trip: Trip) -> None:
+    def cancel(self, trip: Trip) -> None:
         """End a download, so that others get its slot."""
-        trip.cut = True
+        trip.cancelled = True
         self._tasks[trip].cancel()
 
     def abandon(self) -> None:

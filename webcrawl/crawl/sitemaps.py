@@ -100,7 +100,7 @@ class Sitemaps(Feature):
     ) -> None:
         """Submit the links of a sitemap: to pages, or to further sitemaps if it is an index."""
         wanted = [one for one in found if one[0] in self._kinds]
-        taken = self._taken(link, self._page_links.cut(page, link, wanted))
+        taken = self._taken(link, self._page_links.truncated(page, link, wanted))
         page.followed = taken
         page.flags = None
         is_index = any(entry.role == "sitemap" for entry in document.entries)
@@ -155,6 +155,7 @@ class Sitemaps(Feature):
         kept = links[: max(most, 0)]
         self._counters["sitemaps/urls"] += len(kept)
         if len(kept) < len(links):
+            # The name is in the states of crawls.
             self._counters["sitemaps/cut"] += len(links) - len(kept)
             self._discovery.count_truncated_links(len(links) - len(kept))
         return kept

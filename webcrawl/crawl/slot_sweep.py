@@ -1,4 +1,4 @@
-"""Looks once a second for downloads to cut because others need their slots."""
+"""Looks once a second for downloads to cancel because others need their slots."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class HeldDownload:
 
 
 class Sweep:
-    """Looks at all downloads once a second, and cuts those that hold a slot for too long.
+    """Looks at all downloads once a second, and cancels those that hold a slot for too long.
 
     There is no timer for each: the time of a download is the sum of that between looks. The looks
     are the beats of the clock of downloads, which stands while this process does not run.
@@ -58,7 +58,7 @@ class Sweep:
         self._timer = self._loop.call_later(PERIOD, self._sweep)
 
     def stop(self) -> None:
-        """Cut no more downloads."""
+        """Cancel no more downloads."""
         self._timer.cancel()
         self._clock.stop()
 
@@ -71,7 +71,7 @@ class Sweep:
             self._fail(error)
 
     def _look(self, now: float) -> None:
-        """Count the time of each download, and cut those that hold their slot too long.
+        """Count the time of each download, and cancel those that hold their slot too long.
 
         Time in which this machine slowed or paused downloads is no download's.
         """
@@ -84,7 +84,7 @@ class Sweep:
         seen_before = [(trip, seconds) for trip, seconds in self._seconds.items() if seconds]
         held = [HeldDownload(trip, trip.link, time) for trip, time in seen_before if trip.link]
         for download in self._crawl.overstaying(held, full=self._is_full()):
-            self._running.cut(download.trip)
+            self._running.cancel(download.trip)
 
     def _count_time(self, passed: float) -> None:
         """Add the time since the last look to that of each download; a new one begins with 0."""

@@ -18,7 +18,7 @@ def check_start(jobdir: Path) -> Iterator[DamagedFile]:
 
     A folder without a crawl has no damage.
 
-    A log that SQLite would silently cut off is refused here: it would set the crawl back to a
+    A log that SQLite would silently truncate is refused here: it would set the crawl back to a
     checkpoint whose files are gone. Damaged blocks and records are found when they are read.
     """
     state = jobdir / "state"

@@ -29,10 +29,10 @@ class Trip:
     failure: str = ""  # the dotted name of the error that it ended with
     exchange: Exchange | None = None  # its bytes, where one of the crawl's own clients made it
     withheld: Exchange | None = None  # the head of what a middleware gave, whose owner forbids it
-    # cut short by the end of the crawl: not booked, fetched again by the next run
+    # cancelled by the end of the crawl: not booked, fetched again by the next run
     abandoned: bool = False
-    # cut short because others need its slot: not booked either, but its host waits
-    cut: bool = False
+    # cancelled because others need its slot: not booked either, but its host waits
+    cancelled: bool = False
     source: AnswerSource | None = None  # where its answer comes from, while it is under way
     timings: Timings | None = None  # of a new connection, as far as it has got
     begun: float = 0.0  # when its download began, by time.monotonic

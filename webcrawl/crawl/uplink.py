@@ -289,7 +289,7 @@ class Uplink:
         """End an outage: count its time, say so, and have fetching resumed."""
         self._over_at = now
         self._counters["outage/seconds"] += round(now - self._noticed_at)
-        # Hosts have waited meanwhile: that is no reason to cut downloads for them.
+        # Hosts have waited meanwhile: that is no reason to cancel downloads for them.
         self._frontier.demand.paused_until(now)
         logger.info(
             "the network is back after %.0f seconds; %s will be repeated",

@@ -264,7 +264,7 @@ class Visitor:
         if _says_nothing(exchange, self._recognise(exchange)):
             status = UNREACHABLE
             page.is_none = True
-        elif self._is_cut(link, exchange):
+        elif self._is_truncated(link, exchange):
             status = UNREACHABLE
         sitemap_urls = self._parts.robots_answers.answered(
             link, status, exchange.body, location, now, chain, head_of(exchange)
@@ -276,7 +276,7 @@ class Visitor:
                 page.base, page.encoding, [("sitemap", url, "", "") for url in sitemap_urls]
             )
 
-    def _is_cut(self, link: Link, exchange: Exchange) -> bool:
+    def _is_truncated(self, link: Link, exchange: Exchange) -> bool:
         """Return whether a robots.txt lacks a part, which may forbid something and come later."""
         if exchange.truncated not in MISSING or not 200 <= exchange.status < REDIRECTS:
             return False
@@ -425,7 +425,7 @@ def _says_nothing(exchange: Exchange, recognised: str) -> bool:
 def _has_news(page: Page, exchange: Exchange) -> bool:
     """Return whether an answer has a body that is not known to be unchanged.
 
-    Of an answer that was cut short, and so was not judged, the links are read all the same.
+    Of an answer that was truncated, and so was not judged, the links are read all the same.
     """
     if not (200 <= exchange.status < 300 and exchange.body):
         return False

@@ -8,7 +8,7 @@ from heapq import heappush
 from webcrawl.base.model import Link, Outcome
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.booking import Retry
-from webcrawl.frontier.core import CUT_SHORT, Core
+from webcrawl.frontier.core import TRUNCATED_PAGES, Core
 from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.health import (
     give_attempts_back,
@@ -180,7 +180,7 @@ class Answers:
         self._domains.answered(host, link, outcome.status)
         self._counters["finished"] += 1
         if outcome.short:
-            self._counters[CUT_SHORT] += is_kept_short(link, outcome)
+            self._counters[TRUNCATED_PAGES] += is_kept_short(link, outcome)
 
     def _failed(self, host: Host, retired: int, before: FailedRow | None) -> None:
         """Give attempts back that earlier errors used up, and count hosts deferred or given up.

@@ -17,7 +17,7 @@ from webcrawl.frontier.hosts import Host
 PROVEN = 0  # its last requests were answered in good time, and it has given a page
 ANSWERED = 1  # the same without a page, i.e. only its robots.txt has come so far
 NEW = 2  # it was never asked
-DOUBTFUL = 3  # its last request failed, or one of the last five was cut or took too long
+DOUBTFUL = 3  # its last request failed, or one of the last five was cancelled or took too long
 UNPROVEN = (ANSWERED, NEW, DOUBTFUL)
 
 SHARE = 16  # one slot in so many is sure for each unproven standing
@@ -112,11 +112,11 @@ class FetchSlots:
             host.standing = standing
 
     def patience(self, host: Host) -> float:
-        """Return the seconds after which a request to this host may be cut.
+        """Return the seconds after which a request to this host may be cancelled.
 
         They are twice the longest of its last downloads, so that one of the next ones ends in time.
         """
-        # With the default time-out, this doubling cuts no URL more than three times in a row.
+        # With the default time-out, this doubling cancels no URL more than three times in a row.
         return max(self.slow, 2 * max(host.times, default=0.0))
 
     def _standing_of(self, host: Host) -> int:

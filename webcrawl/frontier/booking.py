@@ -10,7 +10,7 @@ Who makes a host wait, and for how long (`Host.ready_at`; the longest wait count
     a failure of the host       `HealthRules.wait`: HOST_RETRY_WAIT, twice as long each time, to a day
     a name that leads nowhere   `HealthRules.wait`: GONE seconds, once; then the host is given up
     a block page                `blocked_retry_wait`: HOST_RETRY_WAIT, doubled each time, to a day
-    a download that was cut     `Booking.book_cut`: HOST_RETRY_WAIT at least
+    a cancelled download        `Booking.book_cancelled`: HOST_RETRY_WAIT at least
 
 Elsewhere: robots.txt that cannot be fetched (`RobotsAdmission.decide`, its origin alone), another
 host at the same address (`addresses.Addresses`), a command (`ctl host NAME pause`:
@@ -367,8 +367,8 @@ class Booking:
             return None
         return Retry(host.ready_at, retry_link)
 
-    def book_cut(self, host: Host, seconds: float, now: float) -> None:
-        """Book a download that was cut after so many seconds because others needed its slot.
+    def book_cancelled(self, host: Host, seconds: float, now: float) -> None:
+        """Book a download that was cancelled after so many seconds because others needed its slot.
 
         It is no failure, but the host was busy with it, and waits for HOST_RETRY_WAIT at least.
         """

@@ -354,7 +354,7 @@ def _state(snapshot: Snapshot) -> SeenState:
 def _sized(snapshot: Snapshot, name: str, unit: int) -> bytes:
     """Return a value of the table `meta` that consists of items of `unit` bytes.
 
-    Raise DamagedFile if the last item is cut.
+    Raise DamagedFile if the last item is truncated.
     """
     value = snapshot.get(name) or b""
     if len(value) % unit:

@@ -26,7 +26,7 @@ from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.host_origins import Origins
 from webcrawl.frontier.host_rows import RetryAfterJournal
 from webcrawl.frontier.hosts import Host, HostTable
-from webcrawl.frontier.outcomes import is_cut_short, is_kept_short
+from webcrawl.frontier.outcomes import is_kept_short, is_truncated
 from webcrawl.frontier.place_shares import GroupQueues
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Prioritizer
@@ -149,7 +149,9 @@ def both(first: Heard | None, second: Heard | None) -> Heard | None:
     return heard
 
 
-CUT_SHORT = "cut short"  # the counter of URLs that have ended with a body that is not whole
+# The counter of URLs that have ended with a body that is not whole. Crawls have its name in their
+# states.
+TRUNCATED_PAGES = "cut short"
 NO_FAILURES = -1  # as many as no host has: the record of one that has answered is not restored
 MAX_CHARGES = 4096  # 1 KB each at the most
 
@@ -177,7 +179,7 @@ class Charge:
 
         A host that has answered, even if not to the end, keeps its record.
         """
-        self.failures = NO_FAILURES if is_cut_short(outcome) else host.failures
+        self.failures = NO_FAILURES if is_truncated(outcome) else host.failures
         self.again = again
         self.short = again is None and is_kept_short(self.link, outcome)
 

@@ -1,4 +1,4 @@
-"""Decides how many hosts are let in when slots are free, and which downloads are cut short."""
+"""Decides how many hosts are let in when slots are free, and which downloads are cancelled."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LATE = 0.05
 CALM = 0.2  # seconds after that in which no host beyond its domain's share is let in
 # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
 OVERDUE = 10.0
-# Bytes per second of a download that is never cut: 2 MiB at less would not be complete within three
-# minutes anyway, and what a faster one has brought would be asked for a second time.
+# Bytes per second of a download that is never cancelled: 2 MiB at less would not be complete within
+# three minutes anyway, and what a faster one has brought would be asked for a second time.
 STEADY = 10_000
 
 
@@ -133,10 +133,10 @@ class Demand:
         """Divide so many slots from now on; 0: no limit."""
         self._slots.resize(slots)
 
-    # -- downloads that are cut because others need their slots
+    # -- downloads that are cancelled because others need their slots
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
-        """Return the downloads that may be cut for others, the slowest first.
+        """Return the downloads that may be cancelled for others, the slowest first.
 
         They have taken longer than `FetchSlots.patience` of their hosts. `full`: no slot is free.
         While slots are free for proven hosts, only unproven hosts wait, and only slots of unproven
@@ -146,11 +146,11 @@ class Demand:
         found = [
             download
             for download in running
-            if download.seconds > self._slots.slow and self._may_be_cut(download, full=full)
+            if download.seconds > self._slots.slow and self._may_be_cancelled(download, full=full)
         ]
         return sorted(found, key=lambda download: download.received / download.seconds)
 
-    def _may_be_cut(self, download: RunningDownload, *, full: bool) -> bool:
+    def _may_be_cancelled(self, download: RunningDownload, *, full: bool) -> bool:
         """Return whether a download is too slow and too long, and its slot helps hosts that wait."""
         host = self._back.active[host_of(download.link.url)]
         is_steady = download.received >= STEADY * download.seconds

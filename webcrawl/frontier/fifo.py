@@ -22,8 +22,8 @@ from webcrawl.store.jobdir.queue_row import (
     SHORTS,
     SavedFifo,
     count_records,
-    cut,
     frame,
+    piece_end,
     some,
     unpack,
 )
@@ -204,7 +204,7 @@ class Fifo:
                 raise pool.blocks.damaged(
                     f"block {self._ids[0]} has {len(data)} bytes, but a queue continues at byte {base}"
                 )
-            end = cut(data, base, pool.share)
+            end = piece_end(data, base, pool.share)
             self._head = head = data[base:end]
             self._more = end < len(data)
             pool.took_head(len(head))

@@ -426,19 +426,19 @@ class Frontier:
                 host.left = host.ready_at, NO_WAY
         self._return(host, link, "put back", now)
 
-    def cut(self, link: Link, seconds: float, now: float) -> None:
+    def cancelled(self, link: Link, seconds: float, now: float) -> None:
         """Take back a link that was in flight for so long that others get its slot.
 
         It goes first again when its host, which waits for HOST_RETRY_WAIT at least, is due.
         """
         core = self.core
         host = self._selection.received(link)
-        # A pardon after an outage takes the time of the cut download back too.
+        # A pardon after an outage takes the time of the cancelled download back too.
         charge = core.charges.note(host, NO_PAGE, now)
-        core.book.book_cut(host, seconds, now)
+        core.book.book_cancelled(host, seconds, now)
         charge.failures = host.failures
         core.back.slots.judge(host)
-        self._return(host, link, "cut", now)
+        self._return(host, link, "cut", now)  # a counter's name, which crawls have in their states
 
     def _return(self, host: Host, link: Link, why: str, now: float) -> None:
         """Queue a link before all others of its host, and settle the host. `why`: the counter."""

@@ -232,7 +232,7 @@ class RetryAfterJournal:
 
 
 def _read(files: list[Path]) -> dict[str, float]:
-    """Return the latest time for each host; of a line that was cut off nothing counts."""
+    """Return the latest time for each host; of a truncated line nothing counts."""
     until: dict[str, float] = {}
     for path in files:
         lines: list[bytes] = []

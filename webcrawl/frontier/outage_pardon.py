@@ -6,7 +6,7 @@ from heapq import heapify, heappush
 
 from webcrawl.base.model import Link
 from webcrawl.frontier.back_end import ANSWERED, DOUBTFUL, NEW, PROVEN
-from webcrawl.frontier.core import CUT_SHORT, Charge, Core, Gate
+from webcrawl.frontier.core import TRUNCATED_PAGES, Charge, Core, Gate
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.url_selection import UrlSelection
@@ -87,7 +87,7 @@ class Outage:
         """Pass on a link that had ended and comes again, as its host has gone with its record."""
         if charge.retry is None and _comes_back(charge):
             self._counters["finished"] -= 1
-            self._counters[CUT_SHORT] -= charge.short
+            self._counters[TRUNCATED_PAGES] -= charge.short
             gate.pass_on(charge.link.pack())
 
     def _restore(self, host: Host, charge: Charge) -> None:
@@ -101,7 +101,7 @@ class Outage:
                 return
             # The URL had ended by this failure. It gets a second line in crawl.log.
             self._counters["finished"] -= 1
-            self._counters[CUT_SHORT] -= charge.short
+            self._counters[TRUNCATED_PAGES] -= charge.short
             self._selection.put_back(host, charge.link.pack())
         elif retry in host.later:  # else it is under way again
             host.later.remove(retry)
@@ -120,8 +120,8 @@ class Outage:
 def _comes_back(charge: Charge) -> bool:
     """Return whether a link whose attempts were used up comes again.
 
-    A charge for a lent host, or for a download that was cut, has no URL. Of its own request's end a
-    spider was told. A page that is fetched again has its next time already.
+    A charge for a lent host, or for a download that was cancelled, has no URL. Of its own request's
+    end a spider was told. A page that is fetched again has its next time already.
     """
     link = charge.link
     return bool(link.url) and not link.history and not link.is_own and not link.request

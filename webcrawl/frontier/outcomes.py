@@ -71,7 +71,7 @@ def rule(outcome: Outcome) -> Rule:
         return FINAL
     # The page is not there yet, and the server says when to come again.
     is_put_off = outcome.status == ACCEPTED and outcome.wait > 0
-    if is_put_off or outcome.by_proxy or is_cut_short(outcome):
+    if is_put_off or outcome.by_proxy or is_truncated(outcome):
         return URL
     return RULES.get(outcome.status, FINAL)
 
@@ -94,7 +94,7 @@ def attempts(outcome: Outcome, usual: int, codes: frozenset[int] | None) -> int:
     return usual
 
 
-def is_cut_short(outcome: Outcome) -> bool:
+def is_truncated(outcome: Outcome) -> bool:
     """Return whether this is an answer of which a part is missing, neither a failure nor whole."""
     return bool(outcome.short) and outcome.status > 0
 
@@ -104,7 +104,7 @@ def is_kept_short(link: Link, outcome: Outcome) -> bool:
 
     A robots.txt is no page, and is asked for again.
     """
-    return is_cut_short(outcome) and not link.is_prerequisite
+    return is_truncated(outcome) and not link.is_prerequisite
 
 
 def has_failed(link: Link, outcome: Outcome) -> bool:

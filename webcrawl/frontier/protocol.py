@@ -75,7 +75,7 @@ class Queue(Protocol):
         It comes first again, as it was.
         """
 
-    def cut(self, link: Link, seconds: float, now: float) -> None:
+    def cancelled(self, link: Link, seconds: float, now: float) -> None:
         """Take back a link that had its slot for too long.
 
         It comes again, and its host is asked later.
@@ -166,7 +166,7 @@ class Demands(Protocol):
         """Divide so many slots from now on; 0: no limit."""
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
-        """Return the downloads that may be cut for others; `full`: no slot is free."""
+        """Return the downloads that may be cancelled for others; `full`: no slot is free."""
 
     def starved(self, now: float, *, full: bool) -> int:
         """Return the number of hosts that wait for a slot."""

@@ -354,7 +354,7 @@ class Decoder:
     megabyte to a terabyte on the way to an empty page.
     """
 
-    __slots__ = ("_limit", "_made", "_out", "_stages", "broken", "cut", "full")
+    __slots__ = ("_limit", "_made", "_out", "_stages", "broken", "full", "truncated")
 
     def __init__(self, codings: Sequence[bytes], limit: int) -> None:
         self._stages: list[Coding] = [CODINGS[name]() for name in reversed(codings)]
@@ -363,7 +363,7 @@ class Decoder:
         self._out = bytearray()
         self.full = False  # the output exceeds `limit`
         self.broken = False  # the data is not in the coding that its label names
-        self.cut = False  # the data ends before the coded stream does
+        self.truncated = False  # the data ends before the coded stream does
 
     def feed(self, data: bytes) -> None:
         """Decode what arrived; ignored once full or broken."""
@@ -377,13 +377,13 @@ class Decoder:
     def finish(self) -> None:
         """Mark the body as complete.
 
-        A coded stream that has not ended is broken, and cut if content is missing.
+        A coded stream that has not ended is broken, and truncated if content is missing.
         """
         unended = next((stage for stage in self._stages if not stage.eof), None)
         has_stopped = self.full or self.broken
         if unended is not None and not has_stopped:
             self.broken = True
-            self.cut = not _lacks_checksum(unended)
+            self.truncated = not _lacks_checksum(unended)
 
     def grow(self, extra: int) -> None:
         """Raise the limit by these bytes and continue.

@@ -196,7 +196,7 @@ class HttpConnection(asyncio.Protocol):
             self._finish(message)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give the answer that is awaited its end, whole or cut off, or its error."""
+        """Give the answer that is awaited its end, whole or truncated, or its error."""
         self.open = False
         self._transport = None
         self._lost(self)

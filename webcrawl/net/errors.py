@@ -157,14 +157,15 @@ class ConnectionLost(FetchError, name="lost", status=Status.CONNECTION_LOST, sig
     """The connection ended within the response's head."""
 
 
-class CutShort(ConnectionLost, name="cut_short"):
+# "cut_short" and "cut_late" are names of counters, which crawls have in their states.
+class BodyTruncated(ConnectionLost, name="cut_short"):
     """The connection ended within the response's body, or its chunks cannot be read.
 
     It is raised where a whole body is wanted.
     """
 
 
-class CutLate(TimedOut, name="cut_late"):
+class BodyTimedOut(TimedOut, name="cut_late"):
     """The deadline passed within the response's body, and the whole body is required."""
 
 

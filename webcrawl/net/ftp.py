@@ -217,7 +217,7 @@ class FtpClient:
         return data
 
     async def _read(self, session: FtpSession, data: Stream | None, visit: _Visit) -> None:
-        """Read the data into the visit, and note a cut; `data` is None for a redirect."""
+        """Read the data into the visit, and note if it is truncated; `data` is None for a redirect."""
         if data is None:
             session.quit()
             return
@@ -255,8 +255,8 @@ class FtpClient:
         payload = visit.payload
         body = payload
         # Half a line of a listing would be another name.
-        is_cut_listing = visit.truncated and not visit.target.name
-        if is_cut_listing:
+        is_truncated_listing = visit.truncated and not visit.target.name
+        if is_truncated_listing:
             body = payload[: payload.rfind(b"\n") + 1]
         return Exchange(
             url=visit.url,

@@ -416,8 +416,8 @@ class HttpClient:
         except FetchError as error:
             # A slow first handshake may have left too little time for this one.
             is_late = asyncio.get_running_loop().time() >= visit.deadline
-            was_cut_short = is_late and isinstance(error, TlsTimeout)
-            if isinstance(error, (Http2Only, TlsFailed)) and not was_cut_short:
+            ran_out_of_time = is_late and isinstance(error, TlsTimeout)
+            if isinstance(error, (Http2Only, TlsFailed)) and not ran_out_of_time:
                 # For an hour no second handshake is tried.
                 self.http2.learn(visit.key, visit.target.host, speaks=False)
             elif not by_page:
@@ -509,7 +509,7 @@ def _exchange_of(
     connection: HttpConnection,
     message: Message,
 ) -> Exchange:
-    """Return the exchange of an answer; it is marked as cut if it is a part of the page."""
+    """Return the exchange of an answer; it is marked as truncated if it is a part of the page."""
     head = message.head
     protocol = ""
     if connection.http2 is not None:

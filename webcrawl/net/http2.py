@@ -206,7 +206,7 @@ class Http2Session:
         if frame[3] == _GOAWAY:
             return self._goes_away(frame, answer)
         # h2 gets one frame at a time. So what came before a broken one is kept, however the network
-        # cuts, and frames can be counted.
+        # splits it, and frames can be counted.
         try:
             events: Iterable[Event] = self._h2.receive_data(frame)
         except InvalidBodyLengthError:

@@ -153,7 +153,8 @@ class Message:
         if self._over() and not self._grows():
             self.waits = self.claim is not None and self.claim.waits and self._can_grow()
             if not self.waits:
-                self.truncated = "length"  # even if the message is complete: the stored body is cut
+                # Even if the message is complete: what is stored of the body is not.
+                self.truncated = "length"
         return not self.waits and (self.complete or bool(self.truncated))
 
     def lost(self, *, reset: bool) -> None:
@@ -257,7 +258,7 @@ class Message:
         if self.complete:
             decoding.finish()
         is_coded = decoding.started or len(payload) > _LIKE_CODED
-        if decoding.cut and is_coded:
+        if decoding.truncated and is_coded:
             # A proxy has framed as a whole what it got before its own connection ended.
             self.stop("disconnect")
         if not decoding.broken:

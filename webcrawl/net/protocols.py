@@ -56,7 +56,7 @@ class Options:
     bind: Bind | None = None
     long: bool = False  # the body may be longer than the settings say, if there is room
     # a longer body is truncated, whatever the settings say: what matters is its beginning
-    cut: bool = False
+    truncates: bool = False
 
 
 PLAIN = Options()
@@ -98,7 +98,7 @@ class FetchLimits:
     def asked(self, options: Options) -> FetchLimits:
         """Return the bounds of a request with these options."""
         limit, strict = (options.maxsize, True) if options.maxsize else (self.truncate, self.strict)
-        strict = strict and not options.cut
+        strict = strict and not options.truncates
         timeout = options.timeout or self.timeout
         # Nearly every robots.txt has the usual limits.
         if (limit, timeout, strict) == (self.truncate, self.timeout, self.strict):

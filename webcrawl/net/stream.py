@@ -170,8 +170,8 @@ async def read_body(
                 raise
             return bytes(body), "" if ended else "time"
         if not piece:
-            is_cut = stream.reset and not ended
-            return bytes(body), "disconnect" if is_cut else ""
+            is_truncated = stream.reset and not ended
+            return bytes(body), "disconnect" if is_truncated else ""
         body += piece
         if bandwidth is not None:
             bandwidth.received(len(piece))

@@ -211,7 +211,7 @@ def is_unmodified(first: ReadRecord) -> bool:
 
 
 class Answers:
-    """Makes a link and an exchange of each capture. Bodies are cut after `truncate` bytes."""
+    """Makes a link and an exchange of each capture. Bodies are truncated after `truncate` bytes."""
 
     def __init__(self, truncate: int) -> None:
         self._truncate = truncate
@@ -254,7 +254,7 @@ class Answers:
         else:
             exchange = self._http(first, url, started, original)
         self._complete(exchange, capture, notes)
-        # Only a record that is a gzip member of its own can be cut out of its file
+        # Only a record that is a gzip member of its own can be copied out of its file
         if capture.after_first is not None and not first.place.skip:
             length = capture.after_first.offset - first.place.offset
             if length > 0:
@@ -280,7 +280,7 @@ class Answers:
             url, started, head.status, head.raw, head.headers, *message.forms()
         )
         exchange.flaws = ("head", *message.flaws) if head.mended else tuple(message.flaws)
-        exchange.truncated = "length" if _is_block_cut(first) else message.truncated
+        exchange.truncated = "length" if _is_block_truncated(first) else message.truncated
         if original is not None:
             exchange.truncated = exchange.truncated or original.truncated
             if original.rendered:
@@ -313,7 +313,7 @@ class Answers:
         exchange = _new_exchange(url, started, 200, b"", headers, payload, payload, payload)
         if first.size > len(payload):
             exchange.truncated = "length"
-        # The last line of a listing that is cut may be half of a name
+        # The last line of a listing that is truncated may be half of a name
         if kind.startswith(LISTING) and first.fields.get("warc-truncated"):
             exchange.body = payload[: payload.rfind(b"\n") + 1]
         return exchange
@@ -393,7 +393,7 @@ def _is_http(first: ReadRecord) -> bool:
     return first.kind != "resource" and first.block.startswith(b"HTTP/")
 
 
-def _is_block_cut(first: ReadRecord) -> bool:
+def _is_block_truncated(first: ReadRecord) -> bool:
     """Return whether the reader kept only part of the block."""
     return first.size > len(first.block)
 

@@ -61,7 +61,7 @@ def counted_bytes(path: Path) -> int | None:
     jobdir = path.parent.parent
     if not path.name.endswith(OPEN) or not is_crawl(jobdir):
         return None
-    # If the crawl is killed, bytes behind its last checkpoint are cut off, and fetched again
+    # If the crawl is killed, bytes behind its last checkpoint are removed, and fetched again
     noted = JobDir(jobdir).read(lengths)
     name = path.relative_to(jobdir).as_posix()
     return length_of(name, noted) or 0
@@ -131,7 +131,8 @@ class Archives:
     ) -> None:
         """`resume_place_of` returns the place at which to begin in a file, or None, by its name.
 
-        Without `originals` all revisit records are left out. Bodies are cut after `truncate` bytes.
+        Without `originals` all revisit records are left out. Bodies are truncated after `truncate`
+        bytes.
         """
         self._files = [(path, shard is None or shard.has(path)) for path in files]
         self._resume_place_of = resume_place_of

@@ -68,7 +68,7 @@ class PageFiles:
     def write(self, link: Link, about: PageFileFacts, body: bytes) -> None:
         """Append a page and its line in the log.
 
-        If this raises, the crawl ends, and the next start cuts both files back.
+        If this raises, the crawl ends, and the next start truncates both files.
         """
         if self._output is not None and self._output.tell() + len(body) > self._size:
             self.close()

@@ -101,7 +101,7 @@ _TEXT_SUFFIXES = ("json", "xml", "javascript")
 def media_type_of(content_type: str) -> str:
     """Return the media type of a Content-Type header or of a line in crawl.log, in lower case.
 
-    Return NO_TYPE if there is none. A longer type is cut after MAX_TYPE_CHARS.
+    Return NO_TYPE if there is none. A longer type is truncated after MAX_TYPE_CHARS.
     """
     return visible(content_type.partition(";")[0].strip()).lower()[:MAX_TYPE_CHARS] or NO_TYPE
 

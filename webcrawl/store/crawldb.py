@@ -75,7 +75,8 @@ class CrawlDB:
         database.
 
         Raise StateLocked if another process has it, DamagedFile or StoreError if it cannot be used;
-        then nothing stays open. `log_limit`: the bytes beyond which the write-ahead log is cut.
+        then nothing stays open. `log_limit`: the bytes beyond which the write-ahead log is
+        truncated.
         """
         self.folder = folder
         self.path = folder / "crawl.db"
@@ -109,7 +110,8 @@ class CrawlDB:
         is writing to it.
         """
         if self.path.exists():
-            # Before SQLite opens the file: it might already write to a foreign or cut database
+            # Before SQLite opens the file: it might already write to a foreign or truncated
+            # database
             check_header(self.path, head_of(self.path))
         else:
             create(self.path, self.disk)
@@ -121,8 +123,9 @@ class CrawlDB:
                 contextlib.closing(WriteAheadLog(self.path, self.worker, log_limit))
             )
             try:
-                # The last run may have left a long log, which SQLite cuts between transactions only
-                log.cut()
+                # The last run may have left a long log, which SQLite truncates between transactions
+                # only
+                log.truncate()
                 begin(db)
             except sqlite3.Error as error:
                 # Another program has opened it for writing: the sqlite3 shell takes no lock of ours
@@ -145,7 +148,7 @@ class CrawlDB:
         self.presence.add(folder)
 
     def _begin_transaction(self) -> None:
-        self._log.cut()
+        self._log.truncate()
         begin(self._db)
 
     # -- reading and writing in the open transaction
@@ -303,8 +306,8 @@ class CrawlDB:
             raise
         # A crash until here goes back to the checkpoint that names these files
         self._remove_discarded()
-        # SQLite can begin its log anew only between two transactions: a long log is cut first, by
-        # `go_on` or with the next change
+        # SQLite can begin its log anew only between two transactions: a long log is truncated
+        # first, by `go_on` or with the next change
         if not self._log.is_long:
             self._log.copy_back()
             self._try_to_begin()
@@ -314,7 +317,7 @@ class CrawlDB:
 
         Call it after a checkpoint, or the next change waits for it.
         """
-        yield from self._log.cut_ahead()
+        yield from self._log.truncate_ahead()
         self._try_to_begin()
 
     def _try_to_begin(self) -> None:

@@ -145,7 +145,7 @@ class Disk:
         return to_append(path, os.O_RDWR)
 
     def write(self, fd: int, data: Buffer) -> None:
-        """Write all of `data`: a write cut short by the kernel (full disk, signal) is continued."""
+        """Write all of `data`: a write ended early by the kernel (full disk, signal) is continued."""
         rest = memoryview(data)
         written = os.write(fd, rest)
         while written < rest.nbytes:
@@ -170,8 +170,8 @@ class Disk:
     def truncate(self, fd: int, length: int) -> None:
         os.ftruncate(fd, length)
 
-    def cut(self, path: Path, length: int) -> None:
-        """Cut a file to this length, on the disk too."""
+    def truncate_file(self, path: Path, length: int) -> None:
+        """Truncate a file to this length, on the disk too."""
         fd = self.append(path)
         try:
             self.truncate(fd, length)
@@ -198,13 +198,13 @@ class Disk:
 
 class Appender:
     """Appends to an open file all of some bytes, or nothing: what a failed write has left of them
-    is cut off.
+    is removed.
     """
 
     def __init__(self, disk: Disk, fd: int, length: int, *, may_be_torn: bool = False) -> None:
         """`length`: the bytes that count.
 
-        `may_be_torn`: others behind them are a former run's, and are cut off.
+        `may_be_torn`: others behind them are a former run's, and are removed.
         """
         self._disk = disk
         self.fd = fd
@@ -214,22 +214,22 @@ class Appender:
     def append(self, data: bytes) -> None:
         """Append all of the data, or nothing.
 
-        Raise OSError if the disk does not take all of it; what it took is cut off now or before the
+        Raise OSError if the disk does not take all of it; what it took is removed now or before the
         next write.
         """
-        self.cut_back()
+        self.drop_torn_end()
         self._may_be_torn = True
         try:
             self._disk.write(self.fd, data)
         except OSError:
             # the next write tries again, and so does the next run
             with contextlib.suppress(OSError):
-                self.cut_back()
+                self.drop_torn_end()
             raise
         self.length += len(data)
         self._may_be_torn = False
 
-    def cut_back(self) -> None:
+    def drop_torn_end(self) -> None:
         """Remove what may be behind the last whole write."""
         if self._may_be_torn and os.fstat(self.fd).st_size > self.length:
             self._disk.truncate(self.fd, self.length)

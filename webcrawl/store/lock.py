@@ -90,7 +90,7 @@ def changed(path: Path, min_bytes: int, expected: Identity | None = None) -> str
     is_same = S_ISREG(status.st_mode) if expected is None else present == expected
     if not is_same:
         return "replaced"
-    return "cut off" if status.st_size < min_bytes else None
+    return "truncated" if status.st_size < min_bytes else None
 
 
 # The errors of file systems that lock no folders, as NFS. The lock of the file and SQLite's remain

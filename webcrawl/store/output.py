@@ -69,7 +69,7 @@ class Output:
     def flush(self) -> None:
         """Write the buffer, and add it to the checksum; now and then have the page cache emptied.
 
-        On an error the buffer is kept, and a partial write is cut off.
+        On an error the buffer is kept, and a partial write is truncated.
         """
         if not self._buffer:
             return

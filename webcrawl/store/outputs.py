@@ -50,10 +50,12 @@ class Outputs:
     """
 
     def __init__(self, db: CrawlDB, root: Path, at_once: int = BUFFER_BYTES) -> None:
-        """Read which files the last checkpoint has noted, check them, and cut each to its length.
+        """Read which files the last checkpoint has noted, check them, and truncate each to its
+        length.
 
         Finished ones that still have `.open` get their final names. Raise DamagedFile before
-        anything is cut if a file is missing or too short. `at_once`: the bytes buffered per file.
+        anything is truncated if a file is missing or too short. `at_once`: the bytes buffered per
+        file.
         """
         self._db = db
         self._root = root
@@ -70,7 +72,7 @@ class Outputs:
             if not rowcrc.agrees(rowcrc.output, row):
                 raise DamagedFile(db.path, 0, f"table output, {row[0]}: wrong checksum")
             self._noted[row[0]] = row[1:3]
-        # No file is cut before: if one has lost its end, the others must stay as they are
+        # No file is truncated before: if one has lost its end, the others must stay as they are
         damages = list(self.check())
         if damages:
             raise damages[0]
@@ -85,7 +87,7 @@ class Outputs:
         # those still with .open
         self._waiting_for_names = {name for name in present if not (root / name).exists()}
         for name in present:
-            self._cut_to_length(self._present_path(name), self._noted[name][0])
+            self._truncate(self._present_path(name), self._noted[name][0])
         self._tell_missing(
             self._noted.keys()
             - present
@@ -127,7 +129,7 @@ class Outputs:
     def _give_committed_names(self) -> None:
         """Give finished files their final names if a COMMIT has noted them.
 
-        A failed rename is retried later. Raise TakenAway if a file is missing or cut off.
+        A failed rename is retried later. Raise TakenAway if a file is missing or truncated.
         """
         if self._waiting_for_names and self._has_committed():
             self._give_names(sorted(self._waiting_for_names))
@@ -148,7 +150,7 @@ class Outputs:
         sorted if need be.
 
         Without the rights or the room it keeps its `.open`, with a warning, until the next attempt.
-        Raise TakenAway if it was moved or cut off meanwhile.
+        Raise TakenAway if it was moved or truncated meanwhile.
         """
         path = self._root / f"{name}{OPEN}"
         final = self._root / name
@@ -193,12 +195,12 @@ class Outputs:
             return False
         return True
 
-    def _cut_to_length(self, path: Path, length: int) -> None:
-        """Cut a file to this length, unless it has it. Raise StoreError if that fails."""
+    def _truncate(self, path: Path, length: int) -> None:
+        """Truncate a file to this length, unless it has it. Raise StoreError if that fails."""
         if path.stat().st_size == length:
             return
         try:
-            self._db.disk.cut(path, length)
+            self._db.disk.truncate_file(path, length)
         except OSError as error:
             raise StoreError(f"{path}: {error}") from error
 
@@ -224,7 +226,7 @@ class Outputs:
         try:
             full.parent.mkdir(parents=True, exist_ok=True)
             if path not in self._noted and full.exists():
-                self._cut_to_length(full, 0)
+                self._truncate(full, 0)
             mark = self._noted.get(path, NOTHING)
             output = self._by_name[path] = Output(
                 self._db.disk, full, mark, self._at_once, self._db.worker

@@ -1,10 +1,10 @@
 """requests.log, which outlives everything: written at once, synced soon, no part of the checkpoint.
 
-No whole line is ever cut back. A piece of a line is: its request was not sent, for the line is
+No whole line is ever removed. A piece of a line is: its request was not sent, for the line is
 written before.
 
 `Windows` keeps the times between the last checkpoint before a kill and the start after it. The
-outcomes of requests in such a window are unknown: crawl.log is cut back to the checkpoint.
+outcomes of requests in such a window are unknown: crawl.log is truncated to the checkpoint.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SyncedLog:
     """A log of lines: what was written survives kill -9, and what was synced a power cut."""
 
     def __init__(self, disk: Disk, path: Path) -> None:
-        """Open the log for appending, and cut off the piece of a line at its end, if there is one."""
+        """Open the log for appending, and remove the piece of a line at its end, if there is one."""
         self._disk = disk
         self._path = path
         self._unsynced = True  # there may be lines of a run that was killed
@@ -35,7 +35,7 @@ class SyncedLog:
             path.parent.mkdir(parents=True, exist_ok=True)
             fd = disk.append(path)
             self._file = Appender(disk, fd, _length_of_whole_lines(fd), may_be_torn=True)
-            self._file.cut_back()  # a power cut, or a full disk, has left a piece of a line
+            self._file.drop_torn_end()  # a power cut, or a full disk, has left a piece of a line
         except OSError as error:
             raise StoreError(f"{path}: {error}") from error
 

@@ -1,11 +1,11 @@
 """Files of the user's, outside JOBDIR, to which a crawl appends: its feeds.
 
-After a crash they are cut back.
+After a crash they are truncated to the checkpoint.
 
 They are not the crawl's alone: the user may edit, move or remove them, and other programs may
-append to them. So a file is cut back to the length that the last checkpoint noted only if this
+append to them. So a file is truncated to the length that the last checkpoint noted only if this
 crawl alone has written what would go: the file is no longer than the crawl meant to make it, and
-its last bytes before the cut are those that were noted. Any other file stays as it is, and is
+its last bytes before that length are those that were noted. Any other file stays as it is, and is
 appended to.
 
 The journal `state/feeds.N` says, since the last checkpoint, where the crawl began to write to a
@@ -100,7 +100,7 @@ class UserFile:
     def _open(self, mark: FileMark | None, *, overwrite: bool = False) -> None:
         """Open the path for appending, and note in the journal where the crawl begins to write.
 
-        That is at the end of the file. The crawl's own file is first cut to the length in its
+        That is at the end of the file. The crawl's own file is first truncated to the length in its
         mark; another's file is emptied if `overwrite` says so.
         """
         disk = self._files.disk
@@ -147,7 +147,7 @@ class UserFile:
     def flush(self) -> None:
         """Append the buffer to the file, after a line in the journal about the file's new length.
 
-        Raise StoreError if the disk does not take all of it: then what was written is cut off, and
+        Raise StoreError if the disk does not take all of it: then what was written is removed, and
         the buffer is kept.
         """
         if not self._buffer:
@@ -156,10 +156,10 @@ class UserFile:
         try:
             # Bytes that a failed write has left would look like another program's
             if not self.is_shared:
-                self._file.cut_back()
+                self._file.drop_torn_end()
             self._notice_changes_by_others()
-            # Before the bytes: a run after a kill cuts off only what this one meant to write. A
-            # shared file is never cut back
+            # Before the bytes: a run after a kill removes only what this one meant to write. A
+            # shared file is never truncated
             if not self.is_shared:
                 self._files.note(MAY_REACH, self._file.length + len(data), self.path)
             with self._files.disk.waiting():
@@ -222,7 +222,7 @@ class UserFile:
     def freeze(self) -> None:
         """Keep the mark of the file as it is now; call before writing what ends the file, such as `]`.
 
-        A later run that appends cuts what follows off.
+        A later run that appends removes what follows.
         """
         self.settle()
         self.flush()
@@ -269,7 +269,7 @@ class UserFiles:
     # -- what former runs have left
 
     def recover(self) -> None:
-        """Cut back what a crashed run has written to its files after its last checkpoint.
+        """Remove what a crashed run has appended to its files after its last checkpoint.
 
         A file that others have changed stays as it is, with a warning, and is no longer taken for
         the crawl's. A second call does nothing.
@@ -279,16 +279,16 @@ class UserFiles:
         self._is_recovered = True
         self._read_marks_and_journals()
         for path, left in [*self._left_by_former_runs.items()]:
-            has_nothing_to_cut = left.is_ended or left.mark.max_length == left.mark.length
-            if has_nothing_to_cut:
+            has_nothing_to_truncate = left.is_ended or left.mark.max_length == left.mark.length
+            if has_nothing_to_truncate:
                 continue
             if _is_as_left(path, left.mark):
-                self._cut_back(path, left)
+                self._truncate(path, left)
             else:
                 del self._left_by_former_runs[path]
                 if path.exists():
                     line = (
-                        "%s was changed after the crawl wrote to it, so it is not cut back: some lines may "
+                        "%s was changed after the crawl wrote to it, so it is not truncated: some lines may "
                         "appear twice"
                     )
                     logger.warning(line, path)
@@ -308,7 +308,7 @@ class UserFiles:
             digits = journal.suffix[1:]
             if digits.isdecimal():
                 journals[int(digits)] = journal
-        # A run appends to no older journal, whose last line may have been cut off by a kill
+        # A run appends to no older journal, whose last line may have been truncated by a kill
         self._journal_number = max([first, *(number + 1 for number in journals)])
         self._journals = [journals[number] for number in sorted(journals)]
         for number in sorted(journals):
@@ -319,7 +319,7 @@ class UserFiles:
         with regular(journal) as file:
             lines = file.readlines()
         for line in lines:
-            with suppress(ValueError):  # a line that was cut off says nothing
+            with suppress(ValueError):  # a line that was truncated says nothing
                 word, size, crc, name = json.loads(line)
                 self._apply_journal_line(word, size, crc, Path(name))
 
@@ -348,11 +348,11 @@ class UserFiles:
         value = self._saved_shut_marks.get(name) if self.is_over else self._db.get(name)
         return FileMark(*msgpack.unpackb(value)) if value else None
 
-    def _cut_back(self, path: Path, left: LeftFile) -> None:
-        """Cut a file to the length in its mark, and note in the journal that it now has that."""
+    def _truncate(self, path: Path, left: LeftFile) -> None:
+        """Truncate a file to the length in its mark, and note in the journal that it now has that."""
         length = left.mark.length
         try:
-            self.disk.cut(path, length)
+            self.disk.truncate_file(path, length)
             self.note(OPENED_AT, length, path, left.mark.crc)
         except OSError as error:
             raise StoreError(f"{path}: {words_of(error)}") from error
@@ -368,8 +368,8 @@ class UserFiles:
     def open(self, path: Path, *, overwrite: bool) -> UserFile:
         """Open an absolute path for appending; a path that is open is shared by its callers.
 
-        A file that is as this crawl has left it is cut to the length in its mark first; any other
-        file keeps what is there, or is emptied if `overwrite` says so.
+        A file that is as this crawl has left it is truncated to the length in its mark first; any
+        other file keeps what is there, or is emptied if `overwrite` says so.
         """
         self.recover()
         opened = self._open.get(path)
@@ -402,7 +402,7 @@ class UserFiles:
         del self._open[file.path]
         self._closed_marks[file.path] = None if file.is_shared else file.mark()
         is_committed = file.is_late or file.mark().length == file.committed
-        # Without this line the next run cuts the file back, if it may
+        # Without this line the next run truncates the file, if it may
         if self.is_over and is_committed and not file.is_shared:
             self.note(ENDED_AT, file.mark().max_length, file.path)
         self.let_go(fd)

@@ -1,7 +1,7 @@
 """SQLite's write-ahead log: kept short, synced without blocking the crawl, checked by frames.
 
 For the format see sqlite.org/fileformat2.html, section 4. A torn end is no damage: no checkpoint
-was finished there. It is damage if a finished checkpoint is cut off. That can be told because
+was finished there. It is damage if a finished checkpoint is missing. That can be told because
 SQLite's index says how far the log was synced, and because no frame is written behind a COMMIT
 before that COMMIT is synced.
 """
@@ -30,8 +30,8 @@ from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-# Bytes, beyond which the log is cut before the next transaction begins. Until then it only grows:
-# SQLite can begin it anew between two transactions alone, and ours begin with each COMMIT
+# Bytes, beyond which the log is truncated before the next transaction begins. Until then it only
+# grows: SQLite can begin it anew between two transactions alone, and ours begin with each COMMIT
 LIMIT = 256 << 20
 
 
@@ -53,14 +53,14 @@ def check_files(database: Path) -> None:
 class WriteAheadLog:
     """The file `crawl.db-wal`. COMMIT appends to it; syncing and copying back are a worker's jobs.
 
-    SQLite can cut the log when all of it was copied back. `cut_ahead` and `cut` do that while no
-    transaction is open.
+    SQLite can truncate the log when all of it was copied back. `truncate_ahead` and `truncate` do
+    that while no transaction is open.
     """
 
     def __init__(self, database: Path, worker: Worker, limit: int = LIMIT) -> None:
         """Open a connection that only copies the log back: it stays open until `close`.
 
-        `limit`: the bytes beyond which `is_long` says that the log has to be cut.
+        `limit`: the bytes beyond which `is_long` says that the log has to be truncated.
         """
         self._database = database
         self._worker = worker
@@ -74,7 +74,7 @@ class WriteAheadLog:
         )
         self._db.execute("PRAGMA synchronous = FULL")
         self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opens the log, too
-        # A reader keeps the log from being cut. The worker does not wait for its end
+        # A reader keeps the log from being truncated. The worker does not wait for its end
         self._db.execute("PRAGMA busy_timeout = 0")
 
     def close(self) -> None:
@@ -106,16 +106,16 @@ class WriteAheadLog:
 
     @property
     def is_long(self) -> bool:
-        """Return whether the log has to be cut before the next transaction begins."""
+        """Return whether the log has to be truncated before the next transaction begins."""
         return len(self) > self._limit
 
-    def cut_ahead(self) -> Iterator[None]:
-        """Cut a log that is too long, in the worker's thread, while no transaction is open."""
+    def truncate_ahead(self) -> Iterator[None]:
+        """Truncate a log that is too long, in the worker's thread, while no transaction is open."""
         if self.is_long:
             yield from self._worker.until_done(self._worker.submit(self._copy, "TRUNCATE"))
 
-    def cut(self) -> None:
-        """Cut the log if it is too long, and wait for that; call it before a transaction begins."""
+    def truncate(self) -> None:
+        """Truncate the log if it is too long, and wait for that; call it before a transaction begins."""
         if self.is_long:
             self._worker.result(self._worker.submit(self._copy, "TRUNCATE"))
 
@@ -127,8 +127,8 @@ class WriteAheadLog:
     def _copy(self, mode: str = "PASSIVE") -> None:
         """Copy committed pages into the database, in the worker's thread.
 
-        `mode` is SQLite's: PASSIVE waits for no reader, TRUNCATE also cuts the log. A failure is
-        only logged: it loses nothing, because the log stays.
+        `mode` is SQLite's: PASSIVE waits for no reader, TRUNCATE also truncates the log. A failure
+        is only logged: it loses nothing, because the log stays.
         """
         try:
             # The database has lost its end: the log has what can still be saved of it
@@ -176,7 +176,7 @@ class _ValidFrames:
 
 
 def check_log(path: Path) -> Iterator[DamagedFile]:
-    """Yield the place from which on finished checkpoints are cut off, if there is one.
+    """Yield the place from which on finished checkpoints are missing, if there is one.
 
     A running crawl may restart its log during the check; then the log is checked again.
     """
@@ -216,10 +216,10 @@ def _damage_of(path: Path, file: BinaryIO, head: bytes) -> Iterator[DamagedFile]
         return
     valid = _find_valid_frames(file, head, page_size, header_sums)
     if valid.committed < synced or valid.hides_commits:
-        cut_off_at = LOG_HEADER + valid.frames * (FRAME_HEADER + page_size)
+        missing_from = LOG_HEADER + valid.frames * (FRAME_HEADER + page_size)
         yield DamagedFile(
             path,
-            cut_off_at,
+            missing_from,
             "wrong checksum of a frame: SQLite would drop the checkpoints from here on",
         )
 

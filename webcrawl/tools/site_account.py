@@ -219,7 +219,7 @@ def ends_of(path: Path, length: int, site: RequestedSite) -> Iterator[CrawlLine]
 def requests_of(path: Path, site: RequestedSite, drone: str = "") -> Iterator[AccountRow]:
     """Yield the site's requests of requests.log.
 
-    All of the file is read: it is never cut back, so that no checkpoint says where it ends.
+    All of the file is read: it is never truncated, so that no checkpoint says where it ends.
     """
     for line in lines_with(path, site.bytes_in_urls):
         request = read_request_line(line)

@@ -18,7 +18,7 @@ import msgpack
 from webcrawl.base.model import Link, Outcome, Packed, Status, unpack, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.core import CUT_SHORT, Heard, Hooks, Rules, Shape
+from webcrawl.frontier.core import TRUNCATED_PAGES, Heard, Hooks, Rules, Shape
 from webcrawl.frontier.demand import R
 from webcrawl.frontier.host_rows import RetryAfterJournal
 from webcrawl.frontier.outcomes import attempts, has_failed, is_kept_short
@@ -102,7 +102,7 @@ class NoLook:
 
 
 class NoDemand:
-    """It has no shares of the slots, and no download is cut for others."""
+    """It has no shares of the slots, and no download is cancelled for others."""
 
     def holds_back(self, _now: float) -> bool:
         return False
@@ -400,7 +400,7 @@ class FifoFrontier(Bare):
         else:
             self._forget(number)
             if outcome.short:
-                self.counters[CUT_SHORT] += is_kept_short(link, outcome)
+                self.counters[TRUNCATED_PAGES] += is_kept_short(link, outcome)
         self.counters["tried again" if again else "finished"] += 1
         self._schedule(host)
         return not again
@@ -423,7 +423,7 @@ class FifoFrontier(Bare):
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
         self._return(link, now + wait, "put back")
 
-    def cut(self, link: Link, seconds: float, now: float) -> None:
+    def cancelled(self, link: Link, seconds: float, now: float) -> None:
         self._return(
             link, now + max(self._politeness.wait([seconds]), self._limits.retry_wait), "cut"
         )

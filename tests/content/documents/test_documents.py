@@ -90,7 +90,7 @@ class TestReal:
         assert "How lamps work" in reader.document(HEAD, ARTICLE.encode())["text"]
 
     def test_a_text_that_swells(self, reader):
-        """Short links to long addresses are cut with the text, which is bounded."""
+        """Short links to long addresses are truncated with the text, which is bounded."""
         body = b"<body><article><p>%b</p></article></body>" % (b"word <a href=x>link</a> " * 700)
         found = reader.document({**HEAD, "url": f"http://a.test/{'y' * 1900}/"}, body)
 

@@ -42,13 +42,13 @@ class TestSitemaps:
             ("/a.xml.gz", "sitemap", "sitemap", 1704067200.0)
         ]
 
-    @pytest.mark.parametrize("cut", range(60, len(URLSET), 37))
-    def test_what_comes_before_the_damage_is_kept(self, cut):
-        """A sitemap that is cut off has the addresses that are whole in it."""
-        found = listings.read(URLSET[:cut]).urls("item")
+    @pytest.mark.parametrize("length", range(60, len(URLSET), 37))
+    def test_what_comes_before_the_damage_is_kept(self, length):
+        """A sitemap that is truncated has the addresses that are whole in it."""
+        found = listings.read(URLSET[:length]).urls("item")
 
         assert found == ["http://a.test/1?a=1&b=2", "/2"][: len(found)]
-        assert len(found) >= URLSET[:cut].count(b"</loc>")
+        assert len(found) >= URLSET[:length].count(b"</loc>")
 
     def test_no_more_than_the_protocol_allows(self):
         """Behind 50,000 pages reading ends."""

@@ -93,8 +93,8 @@ class TestWhatIsRead:
         ("written", "title"), [("0041D83D", "A\ufffd"), ("DC000041", "\ufffdA")]
     )
     def test_a_title_with_half_a_character(self, reader, written, title):
-        """Where a program has cut it between the halves of a surrogate pair, the rest is read all
-        the same.
+        """Where a program has truncated it between the halves of a surrogate pair, the rest is read
+        all the same.
         """
         about = f"5 0 obj<</Title<FEFF{written}>>>endobj trailer<</Info 5 0 R /Root".encode()
         found = reader.read(pdf("http://a.test/1").replace(b"trailer<</Root", about), URL)
@@ -130,10 +130,10 @@ class TestWhatIsRead:
 
         assert (found.links, found.note) == ([], "pdf:unreadable")
 
-    @pytest.mark.parametrize("cut", range(100, len(pdf("http://a.test/1")), 90))
-    def test_one_that_is_cut_off(self, reader, cut):
+    @pytest.mark.parametrize("length", range(100, len(pdf("http://a.test/1")), 90))
+    def test_one_that_is_truncated(self, reader, length):
         """It is read as far as that is possible; the reader lives on."""
-        assert addresses(reader.read(pdf("http://a.test/1")[:cut], URL)) in (
+        assert addresses(reader.read(pdf("http://a.test/1")[:length], URL)) in (
             [],
             ["http://a.test/1"],
         )

@@ -264,7 +264,7 @@ class TestGuess:
         assert guess(b"a\0b" + "é".encode()) == "utf-8"
         assert guess(b"a\0b" + RUSSIAN.encode("koi8-r")) == "koi8-u"
 
-    def test_valid_utf_8_is_utf_8_even_if_cut_off(self):
+    def test_valid_utf_8_is_utf_8_even_if_truncated(self):
         """A body that was truncated within a character is still UTF-8."""
         body = "é€𐍈".encode()
         assert all(is_utf_8(body[:end]) for end in range(len(body) + 1))

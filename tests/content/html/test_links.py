@@ -283,15 +283,15 @@ class TestMore:
         expected = [part for text in texts for part in (" ".join(text.split()), "")]
         assert [text for _, _, text, _ in found(html.encode(), reader=reader).links] == expected
 
-    def test_text_that_is_cut_at_a_space(self):
+    def test_text_that_is_truncated_at_a_space(self):
         """The first 500 characters of a long text are the same whether or not other texts have to
         be tidied.
         """
         reader = LinkReader(["a"], anchor_text=True)
-        long, cut = "w " * 400, "w " * 250
+        long, truncated = "w " * 400, "w " * 250
         for other in ("b", " b "):
             links = found(f"<a href=1>{long}</a><a href=2>{other}</a>", reader=reader).links
-            assert [text for _, _, text, _ in links] == [cut, "b"]
+            assert [text for _, _, text, _ in links] == [truncated, "b"]
 
 
 WORDS = (

@@ -62,12 +62,12 @@ def test_what_is_no_svg(text):
 
 
 @pytest.mark.parametrize("name", sorted(BODIES))
-def test_cut_anywhere(name):
-    """An image that is cut off has its size, or none."""
+def test_truncated_anywhere(name):
+    """An image that is truncated has its size, or none."""
     whole = image_of(BODIES[name])
     for length in range(len(BODIES[name])):
-        cut = image_of(BODIES[name][:length])
-        assert cut is None or cut == whole
+        found = image_of(BODIES[name][:length])
+        assert found is None or found == whole
 
 
 @given(

@@ -345,8 +345,8 @@ def _written_again(name, value):
 
 
 class TestDetails:
-    def test_a_long_value_is_cut(self):
-        """A long value is cut, so that the line stays readable."""
+    def test_a_long_value_is_truncated(self):
+        """A long value is truncated, so that the line stays readable."""
         with pytest.raises(
             SettingError, match=r"^CONTENT_SEEN = 'x{100,130}\.\.\.: must be one of skip, process$"
         ):

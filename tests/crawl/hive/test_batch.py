@@ -138,9 +138,9 @@ class TestRefusing:
         """A batch of another version is refused by its number, before anything else is compared."""
         assert "written in version 2" in refusal(sealed(version=2))
 
-    def test_a_cut_batch(self):
-        """A batch that is cut anywhere is refused; one that begins as a batch does is not said to
-        begin otherwise.
+    def test_a_truncated_batch(self):
+        """A batch that is truncated anywhere is refused; one that begins as a batch does is not
+        said to begin otherwise.
         """
         for length in range(len(BATCH)):
             assert ("does not begin like a batch" in refusal(BATCH[:length])) is (

@@ -139,7 +139,7 @@ class TestReport:
         with pytest.raises(ForeignMessage):
             Report.unpack(data)
 
-    def test_a_long_trouble_is_cut(self):
+    def test_a_long_trouble_is_truncated(self):
         """What is in trouble may quote a page: a report stays small."""
         assert len(report(trouble="x" * 10_000).pack()) < 1000
 

@@ -8,7 +8,7 @@ from unittest.mock import AsyncMock, MagicMock
 import pytest
 
 from tests.support.waiting import eventually
-from webcrawl.crawl.bound import CUT_OFF
+from webcrawl.crawl.bound import FENCED
 from webcrawl.crawl.hive import drone_runner as module
 from webcrawl.crawl.hive.batch import BEGINNING
 from webcrawl.crawl.hive.coordinator import Report
@@ -318,7 +318,7 @@ def test_a_report_that_arrives_says_nothing_of_the_server():
     async def told():
         one = Drone(server := Server())
         outlook = one.crawling.crawl.outlook
-        outlook.stopped_by = outlook.stands_still = CUT_OFF
+        outlook.stopped_by = outlook.stands_still = FENCED
         async with one.running() as running:
             running.start()
             await eventually(lambda: server.reports)
@@ -339,9 +339,9 @@ def test_a_server_that_keeps_a_drone_waiting(monkeypatch):
             before = running.absence()
             running.start()
             await eventually(lambda: server.reports and running._answered_at is not None)
-            cut_off = running.absence()
+            fenced = running.absence()
             closed.clear()
-            return before, cut_off.since, running.absence()
+            return before, fenced.since, running.absence()
 
     assert asyncio.run(absences()) == (None, 50.0, None)
 

@@ -121,7 +121,7 @@ async def test_only_the_registry_is_lost(url):
         assert await other.read(BEGINNING, 10, 0) == [(places[0], b"kept")]
 
 
-async def test_the_network_is_cut(url, tmp_path):
+async def test_the_network_is_truncated(url, tmp_path):
     """A drone is away while it lasts; afterwards the epoch is the same, and nothing is lost."""
     with OwnServer(tmp_path) as theirs:
         async with (

@@ -6,7 +6,7 @@ from contextlib import closing
 import msgpack
 import pytest
 from redis import Redis
-from redis.exceptions import ConnectionError as Cut
+from redis.exceptions import ConnectionError as Lost
 
 from tests.support.redis_server import (
     anew,
@@ -193,7 +193,7 @@ async def test_an_entry_whose_answer_is_lost(url, monkeypatch):
         if not seen:
             return answers
         monkeypatch.undo()
-        raise Cut("the connection")
+        raise Lost("the connection")
 
     hive = await joins(url, member(0))
     server = transport(url)

@@ -11,7 +11,7 @@ from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link, Outcome, WithheldBytes
 from webcrawl.base.page_values import Change, PageJudgement
 from webcrawl.content.document_extraction import BROKEN, DocumentProcess
-from webcrawl.content.formats.pdf import CUT
+from webcrawl.content.formats.pdf import TRUNCATED_PDF
 from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.crawl.outputs.documents import Documents
@@ -112,7 +112,7 @@ def test_a_pdf_that_breaks_the_extractor(run):
     """That its text is not whole is said of it alone, and not of others that break the extractor."""
     pdf = exchange(
         headers=[(b"Content-Type", b"application/pdf")],
-        notes=(CUT,),
+        notes=(TRUNCATED_PDF,),
         found=DocumentLinks("", "", text="beseda"),
     )
 

@@ -134,7 +134,7 @@ def test_damaged_bytes_are_refused(data):
     assert record.url
 
 
-def test_a_cut_record_is_refused():
+def test_a_truncated_record_is_refused():
     """A record that ends before its URL is none."""
     data = pack(FULL)
     for size in range(len(data) - len(URL) + 1):

@@ -122,10 +122,10 @@ class TestTitles:
         the URL's.
         """
         few = self.page("red hats", "hats", "<p>a frame of words</p>")
-        cut = self.page("red hats", "hats", f"{self.FRAME}<p>{'x' * LOOKED_AT}</p>")
+        truncated = self.page("red hats", "hats", f"{self.FRAME}<p>{'x' * LOOKED_AT}</p>")
         named = self.page("red hats 7", "hats")
 
-        assert [few.title, cut.title] == [None, None]
+        assert [few.title, truncated.title] == [None, None]
         assert named.title is not None
         assert (
             Features(b"<title>red hats</title>" + self.FRAME.encode(), {b"red"}, set()).title

@@ -76,7 +76,7 @@ def test_a_graph_is_crawled(tmp_path):
 
 
 def test_url_trace(tmp_path):
-    """What URL_TRACE writes is read with its pages; an end that was cut off is left out."""
+    """What URL_TRACE writes is read with its pages; an end that was truncated is left out."""
     file = io.BytesIO(MAGIC)
     file.seek(0, io.SEEK_END)
     numbers = {"x": 2**64 - 1, "y": 0, "z": 5}
@@ -117,13 +117,14 @@ def test_no_trace(tmp_path, data):
 
 
 @pytest.mark.parametrize(
-    "name", ["no.txt", "cut.gz", "cut.zst", "wrong.gz", "wrong.zst", "folder", "no.parquet"]
+    "name",
+    ["no.txt", "truncated.gz", "truncated.zst", "wrong.gz", "wrong.zst", "folder", "no.parquet"],
 )
 def test_unreadable(tmp_path, name):
     """A file that is missing or damaged is an error that names it."""
     path = tmp_path / name
-    if name.startswith("cut"):
-        written(tmp_path / "cut", "x\n" * 1000, path.suffix)
+    if name.startswith("truncated"):
+        written(tmp_path / "truncated", "x\n" * 1000, path.suffix)
         path.write_bytes(path.read_bytes()[:-9])
     elif name.startswith("wrong"):
         written(tmp_path / "wrong", "x\n" * 1000, path.suffix)
@@ -184,8 +185,8 @@ def test_other_columns(tmp_path, text):
 
 @pytest.mark.parametrize("line", ["b\ta", "b", "a,b,c", "http://a/,http://b/?x=1,2"])
 def test_another_line_among_edges(tmp_path, line):
-    """A line that is no edge as the first one is ends the reading: no link is left out, or cut at
-    the wrong place.
+    """A line that is no edge as the first one is ends the reading: no link is left out, or
+    truncated at the wrong place.
     """
     with pytest.raises(
         NoTrace, match=r"is not an edge like those before: a page and a link, separated by a comma"

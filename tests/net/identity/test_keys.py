@@ -130,7 +130,7 @@ class TestRefused:
 
     @pytest.mark.parametrize("kept", [30, 60, 90, 110])
     def test_a_truncated_key(self, tmp_path, kept):
-        """A key file that was cut off is refused."""
+        """A key file that was truncated is refused."""
         path = written(tmp_path, pem_of(Ed25519PrivateKey.generate())[:kept])
 
         with pytest.raises(BadKey, match="no private key that can be read"):

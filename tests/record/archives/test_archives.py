@@ -188,7 +188,7 @@ class TestOthers:
 
     def test_bodies_are_bounded(self, reading):
         """At most DOWNLOAD_TRUNCATE bytes of a decoded body are kept, and the page says that it is
-        cut.
+        truncated.
         """
         bomb = gzip.compress(bytes(10_000_000))
         came = reading.one(response(URL, bomb, CODED + "gzip"), truncate=1000)
@@ -291,7 +291,7 @@ class TestOthers:
         assert reading.lost == ["lost/unusable"]
 
     @pytest.mark.parametrize("profile", [IDENTICAL, UNMODIFIED])
-    def test_a_revisit_of_what_is_cut(self, reading, profile):
+    def test_a_revisit_of_what_is_truncated(self, reading, profile):
         """Its page is as incomplete as the original's, and says so for the same reason."""
         long = response(URL, b"<p>" + bytes(5000))
         broken = response(URL + "b", WARC_Truncated="time")

@@ -65,7 +65,7 @@ def test_pages_behind_the_first_checkpoint(crawled, caplog):
 
 
 def test_pages_behind_the_last_checkpoint(crawled):
-    """Of a file that is cut back to a checkpoint when its crawl is resumed what is before that is
+    """Of a file that is truncated to a checkpoint when its crawl is resumed what is before that is
     read, and once.
     """
     crawled.pages(1, 2, checkpoint=True)

@@ -68,7 +68,7 @@ def test_lines_share_members(texts):
 
 
 def test_a_crash_takes_back_what_no_checkpoint_has(texts):
-    """After a crash the file is cut back to whole members, numbers go on, and the same file does."""
+    """After a crash the file is truncated to whole members, numbers go on, and the same file does."""
     texts.add(page("http://a.test/1"))
     texts.checkpoint()
     texts.add(page("http://a.test/2", b"x" * (MEMBER_BYTES + 1), "text/plain"))

@@ -37,7 +37,7 @@ def stored(crawl):
 
 class TestWhatIsSent:
     def test_a_file_is_sent_when_a_checkpoint_has_noted_its_end(self, tmp_path, place):
-        """Before that, a crash would cut it back: nothing of it goes to the store."""
+        """Before that, a crash would truncate it: nothing of it goes to the store."""
         with closing(StoredCrawl(tmp_path, place)) as crawl:
             output = crawl.outputs.open(f"{NAME}.open")
             output.write(b"record")
@@ -150,18 +150,18 @@ class TestWhatMayGo:
             assert not (tmp_path / NAME).exists()
             assert stored(crawl)[NAME].by == "read back"
 
-    @pytest.mark.parametrize("cuts", [0, 3])
-    def test_a_copy_that_was_cut_off_is_sent_again(self, tmp_path, place, cuts):
+    @pytest.mark.parametrize("most_bytes", [0, 3])
+    def test_a_copy_that_was_truncated_is_sent_again(self, tmp_path, place, most_bytes):
         """The size there is compared, so that a file whose upload ended early stays here, and is
         sent once more.
         """
-        place.cuts = cuts
+        place.most_bytes = most_bytes
         with closing(StoredCrawl(tmp_path, place, keep=False)) as crawl:
             crawl.finish()
             crawl.rounds()
             assert (tmp_path / NAME).exists()
             assert crawl.storing.is_behind
-            place.cuts, crawl.now = None, crawl.now + MAX_RETRY_SECONDS
+            place.most_bytes, crawl.now = None, crawl.now + MAX_RETRY_SECONDS
             crawl.rounds()
 
             assert place.files == {NAME: b"record"}

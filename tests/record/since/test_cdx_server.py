@@ -91,7 +91,7 @@ def test_only_a_success_has_a_payload(index):
 
 
 def test_what_came_since_the_crawl_began_is_not_referred_to(index):
-    """It may be this crawl's own, and cut off after a kill."""
+    """It may be this crawl's own, and truncated after a kill."""
     assert opened(index, before="20260102030405").find(URL, ANSWER) is None
 
 
@@ -105,7 +105,7 @@ def test_a_host_is_asked_for_once(index):
 
 
 def test_of_a_large_host_folders_are_asked_for_and_then_urls(index, monkeypatch):
-    """As soon as an answer is whole it is kept; one that is cut off at the limit is not believed."""
+    """As soon as an answer is whole it is kept; one that is truncated at the limit is not believed."""
     monkeypatch.setitem(asking.QUERY_LIMITS, "limit", 3)
     monkeypatch.setattr(asking, "MAX_CAPTURES", 3)
     index.lines = sorted(named(path) for path in ("a/1", "a/2", "b/1", "b/2", "b/3"))
@@ -244,7 +244,7 @@ def test_a_kept_connection_may_have_been_closed(index):
     assert server.find(URL, ANSWER)
 
 
-def test_a_question_that_was_cut_is_not_asked_again(index):
+def test_a_question_that_was_truncated_is_not_asked_again(index):
     """On a kept connection neither: nobody waits for it any more."""
     server = opened(index)
     server.find("http://b.test/", ANSWER)
@@ -256,7 +256,7 @@ def test_a_question_that_was_cut_is_not_asked_again(index):
 
 
 def test_a_longer_answer_than_is_read_is_not_whole(index, monkeypatch):
-    """Of the URL's own captures those count that came; the one that is cut off does not."""
+    """Of the URL's own captures those count that came; the one that is truncated does not."""
     monkeypatch.setattr(asking, "MAX_ANSWER_BYTES", 3 * 90)
     index.lines = [named(f"x{n}") for n in range(20)] + [
         line(stamp=f"2026010203040{n}") for n in range(9)

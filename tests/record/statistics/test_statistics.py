@@ -110,8 +110,8 @@ class TestWhatCounts:
         """Redirects are no links followed."""
         assert figures(heard(*ENDS[:2]))["depths"] == {"2": 2}
 
-    def test_duplicates_and_cut_bodies(self):
-        """Bodies seen before are counted, with their bytes; those that were cut, by reason."""
+    def test_duplicates_and_truncated_bodies(self):
+        """Bodies seen before are counted, with their bytes; those that were truncated, by reason."""
         statistics = heard(*ENDS)
 
         assert (statistics.duplicates, statistics.duplicate_size) == (1, 100)

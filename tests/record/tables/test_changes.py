@@ -106,7 +106,7 @@ class TestRows:
         assert files(job.root) == []
 
     def test_headers_that_are_no_text(self, job):
-        """Any bytes have a row, and long ones are cut."""
+        """Any bytes have a row, and long ones are truncated."""
         job.visit(URL.format("a"), UNCHANGED, headers=[(b"ETag", b"\xff" * 5000)])
 
         assert only(job)["etag"] == "ÿ" * 1000

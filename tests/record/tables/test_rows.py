@@ -361,7 +361,7 @@ class TestOddities:
         (row,) = rows(job.root, "links")
         assert (row["text"], row["rel"]) == ("\\ud800 and \0", "\\udfff")
 
-    def test_long_texts_are_cut(self, job):
+    def test_long_texts_are_truncated(self, job):
         """A megabyte in an attribute or a header costs no megabyte in a table."""
         long = "x" * 1_000_000
         answer = exchange(

@@ -156,7 +156,7 @@ def test_each_archive_file_has_its_own(tmp_path):
         assert_index(path)
 
 
-def test_it_is_cut_back_with_the_archive(tmp_path):
+def test_it_is_truncated_with_the_archive(tmp_path):
     """After a crash both hold what the last checkpoint noted, and the next start finishes both."""
     archive = Archive(tmp_path)
     archive.write(exchange("http://a.test/1"))

@@ -170,7 +170,7 @@ class TestDamage:
             assert set(URLS) - set(urls(records)) <= set(URLS[2:4])
 
     @forms
-    def test_a_cut_file_is_read_to_its_last_whole_record(self, made, name):
+    def test_a_truncated_file_is_read_to_its_last_whole_record(self, made, name):
         """Wherever a file ends too early, that is one damaged place, unless it ends between two
         records.
         """
@@ -419,7 +419,7 @@ def test_a_header_with_a_wrong_checksum(read):
 
 
 @pytest.mark.parametrize("name", HEADERS)
-def test_a_file_that_is_cut(read, name):
+def test_a_file_that_is_truncated(read, name):
     """A file that ends within a record is damaged, wherever it ends."""
     (whole, *_) = archive(**HEADERS[name])
     for length in (*range(1, 40), len(whole) - 1):

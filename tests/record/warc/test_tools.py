@@ -33,7 +33,7 @@ TOOLS = {
 }
 KEPT = b"Content-Length: %d\r\nX-Archive-Orig-Content-Length: %d"
 # in curl's tests: the length that was declared, and what came
-CUT = [("269.0", 677654, 10), ("315.0", 1056, 102)]
+TRUNCATED = [("269.0", 677654, 10), ("315.0", 1056, 102)]
 
 
 def run(tool, path):
@@ -58,7 +58,7 @@ EXCHANGES = [
     exchange("http://a.test/binary", bytes(range(256)) * 20),
     exchange("http://a.test/like-a-record", b"\r\n\r\nWARC/1.1\r\nWARC-Type: response\r\n\r\n"),
     exchange("http://[::1]/six", b"six", ip="::1"),
-    exchange("http://a.test/cut", PAGE[:1000], truncated="length"),
+    exchange("http://a.test/truncated", PAGE[:1000], truncated="length"),
     exchange("http://a.test/big", PAGE * 500),
 ]
 
@@ -167,8 +167,8 @@ class TestReal:
         """For every head that our client accepts, the archive has its exact bytes and passes the
         tools.
 
-        Only of two bodies that were cut the head declares the length that came, beside the one it
-        had.
+        Only of two bodies that were truncated the head declares the length that came, beside the
+        one it had.
         """
         exchanges = list(_answers())
         assert len(exchanges) > 80
@@ -179,7 +179,7 @@ class TestReal:
             made.url: made.head.replace(b"Content-Length: %d" % declared, KEPT % (kept, declared))
             + made.wire
             for made in exchanges
-            for name, declared, kept in CUT
+            for name, declared, kept in TRUNCATED
             if made.url == f"http://curl.test/{name}"
         }
         assert _blocks_by_fastwarc(path) == expected

@@ -312,8 +312,8 @@ class TestRevisits:
         ids=["another payload", "truncated"],
     )
     def test_what_cannot_be_found_again_is_written_whole(self, archive, second):
-        """A duplicate whose payload is not in the archive (differently coded, forgotten, cut) is no
-        revisit.
+        """A duplicate whose payload is not in the archive (differently coded, forgotten, truncated)
+        is no revisit.
         """
         archive.write(exchange("http://a.test/1", PAGE))
         archive.write(second, duplicate=True)

@@ -83,15 +83,15 @@ class TestSeeds:
             ("comments.txt", b"# nothing yet\n\n", "no seed"),
             ("seeds.doc", GOOD, "must end in .csv or .txt, optionally followed by .gz or .zip"),
             (
-                "cut.txt.gz",
+                "truncated.txt.gz",
                 b"\x1f\x8b\x08\x00",
                 "Compressed file ended before the end-of-stream marker was reached",
             ),
         ],
     )
     def test_a_list_that_gives_no_seed(self, tmp_path, caplog, name, content, why):
-        """A seed list that is binary, cut, bad in all lines or of unknown kind is named with the
-        reason.
+        """A seed list that is binary, truncated, bad in all lines or of unknown kind is named with
+        the reason.
         """
         path = tmp_path / name
         path.write_bytes(content)
@@ -284,7 +284,9 @@ class TestJobdir:
             pytest.param(
                 lambda path: overwrite(path, 100), "malformed", id="noise behind its header"
             ),
-            pytest.param(lambda path: os.truncate(path, 20_000), "the file ends early", id="cut"),
+            pytest.param(
+                lambda path: os.truncate(path, 20_000), "the file ends early", id="truncated"
+            ),
             pytest.param(lambda path: (path.unlink(), path.mkdir()), "not a file", id="folder"),
             pytest.param(lambda path: (path.unlink(), os.mkfifo(path)), "not a file", id="pipe"),
         ],
@@ -385,7 +387,7 @@ class TestJobdir:
 
         assert "written by a later webcrawl (version 99 of the state" in refused(crawl)
 
-    def test_a_log_that_was_cut(self, tmp_path, seeds):
+    def test_a_log_that_was_truncated(self, tmp_path, seeds):
         """An output file shorter than the last checkpoint noted is refused, with the place."""
         crawl = Crawl(
             tmp_path / "job",

@@ -108,11 +108,11 @@ class TestBad:
             (gzip.compress(ROWS)[:-50], {}, "URL cannot be unpacked ("),
             (zipped(names=("a.csv", "b.csv")), {}, "URL holds 2 files instead of one"),
         ],
-        ids=["cut", "404", "html", "row", "line", "empty", "zip", "gzip", "files"],
+        ids=["truncated", "404", "html", "row", "line", "empty", "zip", "gzip", "files"],
     )
     def test_what_is_no_list(self, path, body, options, why):
-        """A download that is cut, missing, empty or not a list is reported in one line, and leaves
-        nothing behind.
+        """A download that is truncated, missing, empty or not a list is reported in one line, and
+        leaves nothing behind.
         """
         with served(body, **options) as url, pytest.raises(CannotProvide) as told:
             provide(str(path), url)

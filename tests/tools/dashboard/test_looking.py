@@ -295,9 +295,9 @@ def test_a_block_page_is_no_document_of_a_seed(tmp_path):
     assert rows == {seed: (200, 1, 1, 0), blocked: (200, 1, 0, 0)}
 
 
-def test_a_log_that_grows_and_is_cut_back(tmp_path):
-    """What was appended is read once, a line that is not whole later; after a kill, which cuts it
-    back, all is anew.
+def test_a_log_that_grows_and_is_truncated(tmp_path):
+    """What was appended is read once, a line that is not whole later; after a kill, which truncates
+    it back, all is anew.
     """
     folder = made(tmp_path / "a")
     log, progress = folder / LOG, LiveReport(folder, [folder], {})

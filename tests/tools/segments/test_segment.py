@@ -18,9 +18,9 @@ from webcrawl.store.lines import BlockReader, BlockWriter
 from webcrawl.tools.segments.segment import (
     LinkPool,
     copy_segment,
-    cut_segment,
     hosts_needed,
     max_urls_per_host,
+    write_segment,
 )
 from webcrawl.urls.seeds import Seeds
 from webcrawl.urls.seeds.seed_source import UrlDiscovery
@@ -128,7 +128,7 @@ def test_what_no_checkpoint_names_is_removed(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["gone", "shorter", "other bytes"])
-def test_a_damaged_pool_is_one_line_before_anything_is_cut(tmp_path, how):
+def test_a_damaged_pool_is_one_line_before_anything_is_truncated(tmp_path, how):
     """A file that is not as it was written is one line, before anything is cut from it."""
     db, pool = opened(tmp_path)
     pool.add([record("a.test", at) for at in range(100)])
@@ -178,7 +178,7 @@ class Twin:
     def __init__(self):
         self.waiting = []
 
-    def cut(self, cap, most):
+    def next_segment(self, cap, most):
         taken, of = [], {}
         for host, number in sorted(
             self.waiting, key=lambda one: (domain_of(f"http://{one[0]}/"), one[0], one[1])
@@ -213,11 +213,11 @@ def test_segments_are_those_of_a_pool_in_memory(tmp_path_factory, builds):
             number += len(new)
             pool.add([record(*one) for one in new])
             twin.waiting += new
-            found = cut_segment(pool, Disk(), folder / "segment.csv", most, needed)
+            found = write_segment(pool, Disk(), folder / "segment.csv", most, needed)
             rows = (folder / "segment.csv").read_text().splitlines()[1:] if found.urls else []
             db.checkpoint()
 
-        assert [row.split(",")[1] for row in rows] == twin.cut(found.per_host, most)
+        assert [row.split(",")[1] for row in rows] == twin.next_segment(found.per_host, most)
         assert found.left == len(twin.waiting)
 
 
@@ -228,7 +228,7 @@ def test_more_hosts_than_a_segment_has_urls(tmp_path):
         added = [(f"h{at:05d}.test", at) for at in range(40_000)][::-1]
         pool.add([record(*one) for one in added])
         taken = []
-        while cut_segment(pool, Disk(), tmp_path / "segment.csv", 9000, 10).urls:
+        while write_segment(pool, Disk(), tmp_path / "segment.csv", 9000, 10).urls:
             taken.append(
                 {
                     row.split(",")[1]
@@ -252,7 +252,7 @@ def made(folder, links):
     db, pool = opened(folder)
     with closing(db):
         pool.add([link.pack() for link in links])
-        cut_segment(pool, Disk(), folder / "segment.csv", 100, 1)
+        write_segment(pool, Disk(), folder / "segment.csv", 100, 1)
     return folder / "segment.csv"
 
 

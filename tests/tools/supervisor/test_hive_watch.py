@@ -181,7 +181,7 @@ def test_the_end_of_a_change_is_said(folder, monkeypatch, caplog):
     assert [record.message for record in caplog.records] == ["the hive now has 2 drones"]
 
 
-class Cut:
+class Lost:
     """An operator's connection, which fails when it is cancelled."""
 
     def __init__(self):
@@ -205,13 +205,13 @@ def test_the_watch_ends_though_its_cancellation_is_lost(folder, monkeypatch):
     monkeypatch.setattr(hive_watch, "WATCH_SECONDS", 0)
 
     async def run():
-        cut = Cut()
-        task = asyncio.create_task(HiveWatch(folder, lambda: cut, None, set).run())
-        await cut.asked.wait()
-        cut.asked.clear()
+        lost = Lost()
+        task = asyncio.create_task(HiveWatch(folder, lambda: lost, None, set).run())
+        await lost.asked.wait()
+        lost.asked.clear()
         task.cancel()
         done, _ = await asyncio.wait({task}, timeout=120)
-        return len(done), cut.asked.is_set()
+        return len(done), lost.asked.is_set()
 
     assert asyncio.run(run()) == (1, False)
 

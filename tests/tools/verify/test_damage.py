@@ -1,4 +1,4 @@
-"""Flipped bits and cut files: `scrapy verify` names the place, unless the damage is in unused
+"""Flipped bits and truncated files: `scrapy verify` names the place, unless the damage is in unused
 bytes.
 """
 
@@ -17,7 +17,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.schema import LAYOUT
 from webcrawl.tools.verify_crawl import verify
 
-FLIPS, CUTS = 20, 6
+FLIPS, LENGTHS = 20, 6
 
 pytestmark = pytest.mark.xdist_group("verify damage")  # one stopped crawl for all tests
 
@@ -59,10 +59,10 @@ def flipped(path, seed, count=FLIPS, within=None):
     path.write_bytes(data)
 
 
-def cut(path, seed):
-    """Cuts the file to several shorter lengths, among them the shortest and the longest."""
+def truncated(path, seed):
+    """Truncates the file to several shorter lengths, among them the shortest and the longest."""
     data, random = path.read_bytes(), Random(seed)
-    for length in {0, len(data) - 1, *random.sample(range(len(data)), CUTS)}:
+    for length in {0, len(data) - 1, *random.sample(range(len(data)), LENGTHS)}:
         path.write_bytes(data[:length])
         yield length
     path.write_bytes(data)
@@ -220,7 +220,7 @@ class TestFlippedBits:
             assert told(root) == [], at
 
 
-class TestCutFiles:
+class TestTruncatedFiles:
     @pytest.mark.parametrize(
         "pattern",
         [
@@ -232,23 +232,23 @@ class TestCutFiles:
             "logs/links.log",
         ],
     )
-    def test_a_cut_file(self, copy, pattern):
-        """A file cut anywhere is reported; a database that is cut is refused."""
+    def test_a_truncated_file(self, copy, pattern):
+        """A file truncated anywhere is reported; a database that is truncated is refused."""
         named = {name for name, *_ in content(copy)["run"]}
         path = next(
             path for path in copy.glob(pattern) if "seen" not in pattern or path.name in named
         )
 
-        for length in cut(path, pattern):
+        for length in truncated(path, pattern):
             damages = told(copy)
             assert any(str(path) in str(damage) for damage in damages), length
 
-    def test_a_cut_log(self, dead, tmp_path):
+    def test_a_truncated_log(self, dead, tmp_path):
         """A log that ends before the last checkpoint is reported."""
         root = shutil.copytree(dead, tmp_path / "job")
         path = root / "state/crawl.db-wal"
         committed = int.from_bytes((root / "state/crawl.db-shm").read_bytes()[16:20], "little")
 
-        for length in cut(path, 1):
+        for length in truncated(path, 1):
             if length < 32 + committed * 8216:
                 assert any(damage.path == path for damage in told(root)), length

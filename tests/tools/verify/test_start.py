@@ -51,7 +51,7 @@ class TestRefusals:
 
         assert f"state/crawl.db: damaged at {line}" in refused(copy, tmp_path)
 
-    def test_a_cut_database(self, copy, tmp_path):
+    def test_a_truncated_database(self, copy, tmp_path):
         """A database that ends early is refused."""
         path = copy / "state/crawl.db"
         path.write_bytes(path.read_bytes()[:-5000])
@@ -61,8 +61,8 @@ class TestRefusals:
         )
 
     @pytest.mark.parametrize("kind", ["url", "content"])
-    def test_a_cut_fingerprint_file(self, tmp_path, kind):
-        """A fingerprint file that ends early is refused, before the outputs are cut back to the
+    def test_a_truncated_fingerprint_file(self, tmp_path, kind):
+        """A fingerprint file that ends early is refused, before the outputs are truncated to the
         checkpoint.
         """
         root = killed(tmp_path / "live", tmp_path / "job")

@@ -129,12 +129,12 @@ def test_damaged_bytes(mine):
     assert found["texts"] == 3
 
 
-def test_a_member_that_is_cut(mine):
+def test_a_member_that_is_truncated(mine):
     """It is named, whatever crawl.db says of the length."""
     path = mine / "text/text-00000.jsonl.gz"
     rewrite(mine, path, path.read_bytes()[:-3])
 
-    assert "the last member is cut off" in told(mine)[0][0]
+    assert "the last member is truncated" in told(mine)[0][0]
 
 
 def test_files_may_be_absent(mine):
@@ -229,7 +229,7 @@ class TestTheIndex:
         ],
     )
     def test_every_byte_of_the_index_is_looked_at(self, mine, ending, harm, why):
-        """A file that is gone, cut or changed is named, by the checksum at its end."""
+        """A file that is gone, truncated or changed is named, by the checksum at its end."""
         path = next((mine / "index").glob(f"*.{ending}"))
         data = harm(path.read_bytes())
         path.unlink()

@@ -103,7 +103,7 @@ class TestSound:
         assert (figures(root)["behind"], figures(root)["foreign"]) == (0, 15)
 
     def test_recovery_comes_to_what_was_verified(self, tmp_path):
-        """The figures after a restart are those before it, except for what is cut off."""
+        """The figures after a restart are those before it, except for what is truncated."""
         root = killed(tmp_path / "live", tmp_path / "job")
         before = figures(root)
 
@@ -134,7 +134,7 @@ class TestSound:
         assert told(copy) == []
         assert figures(copy) == before
 
-    def test_a_log_that_a_running_crawl_has_just_cut(self, tmp_path, monkeypatch):
+    def test_a_log_that_a_running_crawl_has_just_truncated(self, tmp_path, monkeypatch):
         """For an instant it is only a header: then its first page is waited for."""
         root = killed(tmp_path / "live", tmp_path / "job")
         with Snapshot(root / "state") as whole:
@@ -332,7 +332,7 @@ class TestRows:
             ("UPDATE run SET store = 'other'", "table run: "),
             (
                 "UPDATE output SET length = length - 1 WHERE path = 'logs/crawl.log'",
-                "the last line is cut off",
+                "the last line is truncated",
             ),
             (
                 "UPDATE output SET length = length - 1 WHERE path LIKE 'warc/%0.warc.gz'",

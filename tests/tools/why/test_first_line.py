@@ -1,5 +1,5 @@
-"""What stands in the first line: a depth limit, a body that was cut, a robots.txt that cannot be
-fetched.
+"""What stands in the first line: a depth limit, a body that was truncated, a robots.txt that cannot
+be fetched.
 """
 
 import gzip
@@ -131,7 +131,7 @@ def test_what_no_page_links_to_as_far_as_a_short_log_says(shallow, tmp_path, nam
         ("duplicate:digest", "another URL had the same body before (CONTENT_SEEN"),
     ],
 )
-def test_a_body_that_was_cut_or_is_known(note, words):
+def test_a_body_that_was_truncated_or_is_known(note, words):
     """The reason says why not all of the body was taken, or why nothing was done with it."""
     data = crawl_line.line(
         1e9, Link("http://a.test/"), SimpleNamespace(status=200, seconds=0.1), None, [note]

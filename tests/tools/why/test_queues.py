@@ -77,6 +77,6 @@ def test_links_of_large_pages(tmp_path, link):
     db.close()
     urls = ["http://a.test/b/page.html", "http://a.test/page.html"]
     with Snapshot(tmp_path / "state") as snapshot:
-        found, cut = large_pages_of(snapshot, urls, 2000)
+        found, partial = large_pages_of(snapshot, urls, 2000)
 
-    assert (found, cut) == ({urls[0]: "http://a.test/b/"}, [])
+    assert (found, partial) == ({urls[0]: "http://a.test/b/"}, [])

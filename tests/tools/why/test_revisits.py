@@ -47,7 +47,7 @@ def test_a_record_is_found(state):
     """A page that waits has a due time, and what is known of its changes; one that is out has no
     record here.
     """
-    found, cut = looked_up(state, 0, 1, 2000)
+    found, partial = looked_up(state, 0, 1, 2000)
     assert set(found) == {page(1).url, page(2000).url}
     assert found[page(2000).url].to_json(10.0) == {
         "due": iso(NOW + 2000 * 3600.0 + 10.0),
@@ -55,7 +55,7 @@ def test_a_record_is_found(state):
         "visits": 3,
         "changes": 1,
     }
-    assert cut == []
+    assert partial == []
 
 
 def test_a_page_that_is_not_wanted(state):

@@ -189,7 +189,7 @@ class TestLogs:
         assert log.search(["http://a.test/x"]).lines == {"http://a.test/x": {}}
 
     def test_what_came_after_the_checkpoint(self, tmp_path):
-        """Only the noted bytes count: the rest is cut off by the next start."""
+        """Only the noted bytes count: the rest is truncated by the next start."""
         data = logged([0, 1])
         log = log_of(tmp_path, data, len(data) // 2)
 

@@ -197,14 +197,16 @@ class TestBeforeTheFirstRequest:
 
     @settings(deadline=None)
     @given(st.sampled_from([".gz", ".zip"]), st.binary(max_size=4), st.integers(0), st.booleans())
-    def test_damage_is_one_line(self, tmp_path_factory, packing, written, place, cut):
+    def test_damage_is_one_line(self, tmp_path_factory, packing, written, place, ends_there):
         """Changing or cutting off any bytes of a packed list raises SeedError with one line, or
         nothing.
         """
         path = write(tmp_path_factory.getbasetemp() / f"damaged.csv{packing}", LONG[:3000])
         data = path.read_bytes()
         place %= len(data)
-        path.write_bytes(data[:place] + written + (b"" if cut else data[place + len(written) :]))
+        path.write_bytes(
+            data[:place] + written + (b"" if ends_there else data[place + len(written) :])
+        )
 
         said = f"{path}: nothing"
         try:
@@ -238,7 +240,7 @@ class TestOnTheWay:
 
         assert str(error.value) == f"{path}: contains no seed ({why})"
 
-    @pytest.mark.parametrize("wrong", ["cut", "damaged"])
+    @pytest.mark.parametrize("wrong", ["truncated", "damaged"])
     @pytest.mark.parametrize("packing", [".gz", ".zip"])
     def test_a_broken_list_gives_what_it_can(self, tmp_path, packing, wrong):
         """A list damaged in the middle gives its seeds up to there, SeedError, then the next list's
@@ -247,9 +249,9 @@ class TestOnTheWay:
         path = write(tmp_path / f"1.csv{packing}", LONG)
         after = write(tmp_path / "2.txt", b"a.example\n")
         data = bytearray(path.read_bytes())
-        if wrong == "cut" and packing == ".gz":
+        if wrong == "truncated" and packing == ".gz":
             del data[-5000:]
-        else:  # a zip that is cut cannot be opened at all: its directory is at the end
+        else:  # a zip that is truncated cannot be opened at all: its directory is at the end
             data[len(data) * 3 // 4] ^= 255
         path.write_bytes(data)
 

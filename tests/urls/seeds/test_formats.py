@@ -20,7 +20,7 @@ texts = st.lists(
 ).map(b"".join)
 
 
-def cut(data: bytes, size: int) -> list[bytes]:
+def blocks(data: bytes, size: int) -> list[bytes]:
     return [data[at : at + size] for at in range(0, len(data), size)]
 
 
@@ -28,22 +28,22 @@ class TestLines:
     @settings(deadline=None)
     @given(texts, st.integers(1, 12))
     def test_block_borders_do_not_matter(self, data, size):
-        """However the bytes are cut into blocks, the lines are the same."""
+        """However the bytes are split into blocks, the lines are the same."""
         expected = [(line, 0) for line in data.splitlines(keepends=True)]
 
-        assert expected == list(lines(cut(data, size)))
+        assert expected == list(lines(blocks(data, size)))
 
     @settings(deadline=None)
     @given(texts, st.integers(1, 12))
     def test_no_byte_is_lost(self, data, size):
         """Lengths and dropped bytes add up to the whole, and exactly the lines over the limit are
-        cut.
+        truncated.
         """
         expected = [(len(line), len(line) > 8) for line in data.splitlines(keepends=True)]
 
         found = [
             (len(line) + dropped, dropped > 0)
-            for line, dropped in lines(cut(data, size), max_bytes=8)
+            for line, dropped in lines(blocks(data, size), max_bytes=8)
         ]
 
         assert expected == found

@@ -76,7 +76,7 @@ class CheckpointedFeeds(FeedExporter):
         The file knows when a checkpoint is taken. Warn of other plugins, which stay as they are.
         """
         plugins = options[POSTPROCESSING]
-        # Scrapy would write a single compressed member, which cannot be cut back to a checkpoint
+        # Scrapy would write a single compressed member, which cannot be truncated to a checkpoint
         if all(_path_of(plugin) in COMPRESSORS for plugin in plugins):
             options[COMPRESSORS_OPTION] = options.pop(POSTPROCESSING)
         else:

@@ -65,13 +65,13 @@ class Summary:
                 f": resumed with {count(self._pages_before, 'page')} and {queued_urls(queued)}"
             )
             repeated = ""
-            if self._crawl.cut_short:
+            if self._crawl.last_run_crashed:
                 repeated = (
                     "; the last run was killed or failed: what it did after its last checkpoint is "
                     "done again"
                 )
             return f"{resumed}{self._seeds_warning()}{repeated}"
-        if self._crawl.cut_short:
+        if self._crawl.last_run_crashed:
             return ": starting over: the last run was killed or failed before it had saved a page"
         return f": a new crawl{self._scope_warning()}"
 

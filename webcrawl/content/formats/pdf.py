@@ -110,7 +110,7 @@ def _pages(document: Any, seconds: float) -> Iterator[tuple[Any, Any] | None]:
 
 
 def _title(pdfium: Any, document: Any) -> str:
-    """Return the title, which may be cut within a surrogate pair: pypdfium2 would raise."""
+    """Return the title, which may be truncated within a surrogate pair: pypdfium2 would raise."""
     size = pdfium.FPDF_GetMetaText(document.raw, b"Title", None, 0)
     buffer = ctypes.create_string_buffer(size)
     pdfium.FPDF_GetMetaText(document.raw, b"Title", buffer, size)
@@ -151,7 +151,7 @@ def _written(pdfium: Any, textpage: Any) -> Iterator[str]:
 MEMORY = 512 << 20  # bytes of address space
 # seconds of CPU time for a PDF: after the first no page is begun, at the second it is killed
 LAST_PAGE_SECONDS, KILLED_SECONDS = 3.0, 6.0
-CUT = "pdf:cut"  # a note: there may be more
+TRUNCATED_PDF = "pdf:cut"  # a note, which crawl.log keeps: there may be more
 JOB = "webcrawl.content.formats.pdf:pdf_job"
 OF_LINKS, OF_TEXT = "links", "text"
 
@@ -167,7 +167,7 @@ def pdf_job(*wanted: str) -> Job:
         except ValueError:
             return [], "", "", "pdf:unreadable"
         links, title, text, whole = found
-        return links, title, text, "" if whole else CUT
+        return links, title, text, "" if whole else TRUNCATED_PDF
 
     codecs.lookup("utf-16-le")  # the one codec that Python loads late, while files can be opened
     read(b"")  # loads the library, while there is room

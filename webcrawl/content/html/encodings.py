@@ -234,7 +234,7 @@ UNICODE = ("utf-16", "utf-32")
 WIDE_SAMPLE = 4096  # bytes in which zeros are counted
 # UTF-16 has more zeros than the first number, and more than one in this many characters
 FEW_ZEROS, RARE_ZEROS = 6, 12
-# No encoding uses `<` or `>` as the second byte of a character: text may be cut there.
+# No encoding uses `<` or `>` as the second byte of a character: text may be split there.
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff][^<>]*")
 # With less than one byte beyond ASCII in this many, chardet goes by the language of the others
 FEW = 20

@@ -288,7 +288,7 @@ def _tidy(links: list[FoundLink], first: int) -> None:
     joined = "\0".join([link[2] for link in links[first:]])
     tidy = " ".join(joined.split()).replace(" \0", "\0").replace("\0 ", "\0")
     if tidy != joined:
-        # one that was cut may end in a space, and is left so
+        # one that was truncated may end in a space, and is left so
         texts = zip(links[first:], tidy.split("\0"), strict=True)
         links[first:] = [
             (one[0], one[1], text if len(one[2]) < ANCHOR_TEXT else one[2], one[3])

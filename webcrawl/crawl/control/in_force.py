@@ -160,7 +160,7 @@ class InForce(Part):
         # who has the crawl fetch nothing, and why, in a few words
         self.holders: dict[object, str] = {}
         # of a drone: whether its hosts may be another's by now
-        self.is_cut_off: Callable[[], bool] = lambda: False
+        self.is_fenced: Callable[[], bool] = lambda: False
         self.excluded = CommandedFilter(clock)
         self.set_values: dict[str, Any] = {}  # by command: what the checkpoint keeps
         self.values: CheckedSettings = values  # all settings as they hold now
@@ -172,7 +172,7 @@ class InForce(Part):
     @property
     def hands_out_nothing(self) -> bool:
         """Return whether no URL may be taken now: by command, or because the hive is cut off."""
-        return self.paused or self.is_cut_off()
+        return self.paused or self.is_fenced()
 
     @property
     def held(self) -> str:

@@ -139,8 +139,8 @@ class ControlServer:
     def _take(self, loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
         """Serve a connection in a task.
 
-        If there are too many, the one that has waited longest for its line is cut off in its place,
-        or, if none waits, the new one.
+        If there are too many, the one that has waited longest for its line is disconnected in its
+        place, or, if none waits, the new one.
         """
         if len(self._open) + len(self._busy) >= MOST_CONNECTIONS:
             if not self._open:

@@ -142,7 +142,7 @@ class Report:
         }
 
     def pack(self) -> bytes:
-        """Return the report as the server has it, with its texts cut to what a report may have."""
+        """Return the report as the server has it, with its texts truncated to what a report may have."""
         values = asdict(self)
         values["state"] = str(self.state)
         values["trouble"] = self.trouble[:MAX_TEXT_CHARS]

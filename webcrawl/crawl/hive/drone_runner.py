@@ -16,7 +16,7 @@ from inspect import isawaitable
 from typing import Any
 
 from webcrawl.base.errors import with_place
-from webcrawl.crawl.bound import CUT_OFF
+from webcrawl.crawl.bound import FENCED
 from webcrawl.crawl.control.command import CommandError, mistake
 from webcrawl.crawl.control.commands import Commanded, checked, obey
 from webcrawl.crawl.hive.batch_transfer import BatchTransfer, DroneCrawl, ServerContact
@@ -238,7 +238,7 @@ class DroneRunner:
         outbox = self._parts.outbox
         outlook = self._crawl.crawl.outlook
         # The answer to this report opens the fence: then this is no trouble any more.
-        is_only_cut_off = outlook.stopped_by == CUT_OFF
+        is_only_fenced = outlook.stopped_by == FENCED
         return Report(
             **self._about,
             beat=self._answered_beats,
@@ -260,7 +260,7 @@ class DroneRunner:
             seconds=time.monotonic() - self._begun,
             lease=self._lease,
             fence=self._parts.fence.seconds,
-            trouble="" if is_only_cut_off else outlook.stands_still,
+            trouble="" if is_only_fenced else outlook.stands_still,
             figures=self._crawl.crawl.stats(),
         )
 

@@ -120,7 +120,7 @@ class Child:
     def lines(self) -> Iterator[str]:
         """Yield the lines printed since the last call; after `poll` has seen the end, the last one.
 
-        Read it to the end. A line of more than MAX_LINE_BYTES is cut.
+        Read it to the end. A line of more than MAX_LINE_BYTES is split.
         """
         if self._output.closed:
             return
@@ -128,8 +128,8 @@ class Child:
         *lines, self._incomplete_line = output.split(b"\n")
         if self._process.returncode is not None:
             self._output.close()
-        is_cut = self._output.closed or len(self._incomplete_line) > MAX_LINE_BYTES
-        if is_cut and self._incomplete_line:
+        is_split = self._output.closed or len(self._incomplete_line) > MAX_LINE_BYTES
+        if is_split and self._incomplete_line:
             lines.append(self._incomplete_line)
             self._incomplete_line = b""
         for line in lines:

@@ -16,7 +16,7 @@ from webcrawl.base.page_values import Change
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.system import usable_cores
 from webcrawl.content.document_extraction import DocumentProcess
-from webcrawl.content.formats.pdf import CUT
+from webcrawl.content.formats.pdf import TRUNCATED_PDF
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
 from webcrawl.content.text_quality import plain
@@ -151,7 +151,7 @@ class Documents(Output):
         if head["is_markup"] and about.get("text"):
             # As if it had been asked for: the full-text index takes it
             page.looked_up = {**(page.looked_up or {}), "main_text": plain(about["text"])}
-        if page.exchange is not None and CUT in page.exchange.state.notes:
+        if page.exchange is not None and TRUNCATED_PDF in page.exchange.state.notes:
             # A copy: all pages that break their reader share one answer
             about = {**about, "truncated": "length"}
         return about if self._is_wanted(about) else NO_DOCUMENT

@@ -73,7 +73,7 @@ class Output:
 class PipelineOutput:
     """An output whose length is part of every checkpoint.
 
-    After a crash it is cut back, so that each page is in it once.
+    After a crash it is truncated to the checkpoint, so that each page is in it once.
     """
 
     def __init__(

@@ -245,9 +245,9 @@ class Buckets:
 
     def _shorten(self) -> None:
         """Put the later half of the sorted records back into buckets: too many have come since."""
-        cut = self._next + LONGEST_SORTED
-        rest = self._sorted[cut:]
-        self._sorted = self._sorted[self._next : cut]
+        end = self._next + LONGEST_SORTED
+        rest = self._sorted[end:]
+        self._sorted = self._sorted[self._next : end]
         self._next = 0
         self._sorted_until = stamped(rest[0])
         for record in rest:

@@ -20,7 +20,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.crawl.revisit.record import PageRecord
 
 ALIKE = 4  # bits in which the fingerprints of two texts may differ that count as the same
-# an answer that was cut at the same place each time can be compared
+# an answer that was truncated at the same place each time can be compared
 WHOLE = frozenset(("", "length"))
 
 # The pages of a host that answers 304 to everything would never be seen to change.

@@ -100,7 +100,7 @@ class Revisits:
         db.need("revisit")
         # Of 16 MiB, 6 are for heads and tails; the ids of a hundred million pages' blocks take 4,
         # what is sorted 2. A tail is saved as it is until it fills a block: each checkpoint would
-        # cut it to a small one.
+        # reduce it to a small one.
         blocks = Blocks(db, "revisit")
         self._buckets = Buckets(db, Pool(blocks, memory * 3 // 8, inline=BLOCK))
         # records whose turns came too early by the clock, by the time when they may be fetched

@@ -62,7 +62,7 @@ class Memory:
         a loop: it is called a hundred times per page.
         """
         # The places of the three bits are a few bits of the number, and of a multiple of it that
-        # mixes them; the sizes are powers of two, so a mask cuts a place to the size.
+        # mixes them; the sizes are powers of two, so a mask reduces a place to the size.
         mixed, young = number * 0x9E3779B97F4A7C15, self.young
         mask = len(young) - 1
         bit, second, third = 1 << (number & 7), 1 << (mixed & 7), 1 << (mixed >> 3 & 7)

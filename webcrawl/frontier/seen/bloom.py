@@ -58,9 +58,9 @@ class KeyLog:
         self._keys.extend(keys)
         self.end += len(keys)
         if len(self._keys) >= ROW:
-            self.cut()
+            self.finish_row()
 
-    def cut(self) -> int:
+    def finish_row(self) -> int:
         """Finish the last row, and return the number of the next key."""
         self.save()
         if self._keys:
@@ -171,7 +171,8 @@ class BloomSeen:
         self._warn_above = max(self._bloom.capacity, self._state.new)
         self._worker = Worker()
         self._writing: Future[Path] | None = None
-        self._cut = 0  # the number of the first key that may be missing in the file being written
+        # the number of the first key that may be missing in the file being written
+        self._first_unwritten = 0
         db.join(self)
 
     def __repr__(self) -> str:
@@ -256,10 +257,10 @@ class BloomSeen:
                 self._db.discard(self._file)
             self._file = path
             self._db.presence.add(path, path.stat().st_size)
-            self._log.forget(self._cut)
+            self._log.forget(self._first_unwritten)
         if self._writing is None and len(self._log) >= self._snapshot:
             # The bits of all keys before this one are set already, so the file will have them.
-            self._cut = self._log.cut()
+            self._first_unwritten = self._log.finish_row()
             self._writing = self._worker.submit(
                 write_bits, self._db.disk, self._names.new(), self._bloom
             )

@@ -156,7 +156,10 @@ class ContentSeen:
 
 
 def _stored(db: CrawlDB) -> set[bytes]:
-    """Return the digests of the last checkpoint that no file has. Raise DamagedFile if one is cut."""
+    """Return the digests of the last checkpoint that no file has.
+
+    Raise DamagedFile if one is truncated.
+    """
     value = db.get(NAME) or b""
     if len(value) % SIZE:
         raise DamagedFile(

@@ -381,7 +381,7 @@ class KnownKeys:
 def _stored(db: CrawlDB) -> Keys:
     """Return the keys of F in memory as of the last checkpoint. Raise DamagedFile if out of order."""
     value = db.get(NAME) or b""
-    # A part of a key at the end is cut here, and reported below.
+    # A part of a key at the end is left out here, and reported below.
     keys = np.frombuffer(value[: len(value) & ~7], "<u8").astype(np.uint64) if value else NO_KEYS
     if len(value) % 8 or bool((keys[1:] <= keys[:-1]).any()):
         raise DamagedFile(db.path, 0, f"table meta, {NAME}: the keys are not in ascending order")

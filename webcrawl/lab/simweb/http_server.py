@@ -162,7 +162,7 @@ class Connection(asyncio.Protocol):
         self._end("stopped")
         self._transport.abort()
 
-    def cut(self, outage: str) -> None:
+    def reset(self, outage: str) -> None:
         """Reset the connection, because nothing listens at this address any more."""
         if self._hit is not None:
             self._hit.outage = outage

@@ -77,9 +77,9 @@ LENGTH = 2**18  # characters: a power of two, so that a random place is a few bi
 
 @lru_cache(4)
 def filler(seed: int) -> str:
-    """Return a text of LENGTH characters, twice: LENGTH characters can be cut from any place.
+    """Return a text of LENGTH characters, twice: LENGTH characters can be taken from any place.
 
-    Pages cut it anywhere, even within words, so that each page has exactly its size.
+    Pages take it from anywhere, even within words, so that each page has exactly its size.
     """
     random = Random(seed)
     words = random.choices(WORDS, k=LENGTH // 6)

@@ -277,13 +277,13 @@ class OutageEnforcer:
                 self._timer = self._loop.call_later(seconds, self._apply_soon)
 
     def _apply_to_connections(self, address: str, state: AddressState, outage: str) -> None:
-        """Cut or silence the open connections to an address, as its new state demands."""
-        # A copy: a connection that is cut leaves the set
+        """Reset or silence the open connections to an address, as its new state demands."""
+        # A copy: a connection that is reset leaves the set
         for connection in [*self._connections]:
             if connection.address != address:
                 continue
             if state is AddressState.REFUSED:
-                connection.cut(outage)
+                connection.reset(outage)
             elif state is AddressState.LOST:
                 connection.lose(outage)
 

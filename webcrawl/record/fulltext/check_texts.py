@@ -74,7 +74,7 @@ class TextFileCheck:
             self._expected_ordinal = None
             return
         if end < length:
-            yield DamagedFile(path, end, "the last member is cut off")
+            yield DamagedFile(path, end, "the last member is truncated")
             self._expected_ordinal = None
 
     def rest(self) -> Iterator[DamagedFile]:

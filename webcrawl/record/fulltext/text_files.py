@@ -22,7 +22,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.model import RecordLocation
 from webcrawl.base.page_values import Change
 from webcrawl.base.url_text import host_of
-from webcrawl.content.formats.pdf import CUT
+from webcrawl.content.formats.pdf import TRUNCATED_PDF
 from webcrawl.content.html.encodings import is_undecodable
 from webcrawl.content.html.link_kinds import is_nofollow
 from webcrawl.content.html.text_language import knows_languages
@@ -145,8 +145,8 @@ def _why_truncated(page: Page, text: str) -> str:
     if page.truncated:
         return page.truncated
     # The text of a PDF is limited in time and length
-    is_cut_pdf = page.exchange is not None and CUT in page.exchange.state.notes
-    return "length" if is_cut_pdf or len(text) > MAX_TEXT_CHARS else ""
+    is_truncated_pdf = page.exchange is not None and TRUNCATED_PDF in page.exchange.state.notes
+    return "length" if is_truncated_pdf or len(text) > MAX_TEXT_CHARS else ""
 
 
 def _page_values(page: Page, ordinal: int) -> dict[str, Any]:

@@ -310,7 +310,10 @@ class IndexSearch:
                 continue
             try:
                 return self._count_matches(
-                    self._query_with_stems(reading, unlikely), typed, _cut_remark(query), unlikely
+                    self._query_with_stems(reading, unlikely),
+                    typed,
+                    _truncation_remark(query),
+                    unlikely,
                 )
             except BadQuery as error:
                 # The remark then says why the text is taken for plain words
@@ -322,7 +325,7 @@ class IndexSearch:
             remark = f"{query[:MAX_SHOWN_CHARS]}: no word, so no page is searched for"
             return self._count_matches(None, typed, remark, unlikely)
         remark = (
-            _cut_remark(query)
+            _truncation_remark(query)
             or f"{query[:MAX_SHOWN_CHARS]}: searched as plain words{reason[: 2 * MAX_SHOWN_CHARS]}"
         )
         if any(_urls_of(typed)):
@@ -431,7 +434,7 @@ class IndexSearch:
         return {}
 
 
-def _cut_remark(query: str) -> str:
+def _truncation_remark(query: str) -> str:
     return (
         f"only the first {MAX_QUERY_CHARS} characters are searched for"
         if len(query) > MAX_QUERY_CHARS

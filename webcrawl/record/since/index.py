@@ -288,7 +288,7 @@ class EarlierIndex:
     """Finds the captures of URLs and payloads in index files of earlier crawls.
 
     `open` must be called first. Of CDX servers the index only notes since when they are asked, in
-    `begun`. What a server has from then on may be of this crawl, which may be cut back to a
+    `begun`. What a server has from then on may be of this crawl, which may be truncated to a
     checkpoint after the server has indexed its archive.
     """
 

@@ -319,7 +319,7 @@ def change_row(url: str, status: int, exchange: Exchange, judged: PageJudgement)
 
 
 def _header_text(value: bytes | None) -> str | None:
-    """Return a header's value as text, cut after MAX_TEXT_CHARS; None if it is empty."""
+    """Return a header's value as text, truncated after MAX_TEXT_CHARS; None if it is empty."""
     if not value:
         return None
     return value.decode("latin-1")[:MAX_TEXT_CHARS]

@@ -1,7 +1,7 @@
 """Writes and reads a table's files: an Arrow IPC stream while it grows, and then Parquet.
 
-Each batch of rows is one write, so a stream that is cut back to a checkpoint ends between two
-batches. A Parquet file cannot be cut back, nor read before its footer is written.
+Each batch of rows is one write, so a stream that is truncated to a checkpoint ends between two
+batches. A Parquet file cannot be truncated, nor read before its footer is written.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class CrawlTable:
     table: str
     files: list[Path] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)  # a line for all that no file here has
-    is_cut: bool = False  # a crawl that is not running has rows in no finished file
+    is_incomplete: bool = False  # a crawl that is not running has rows in no finished file
 
     def add(self, crawl: Path) -> None:
         """Add the files of one crawl: those in its folder, and those of its last checkpoint."""
@@ -136,7 +136,7 @@ class CrawlTable:
     def _leave_out_rows(self, crawl: Path, rows: int) -> None:
         """Add a line about rows that are in no finished file."""
         is_running = is_locked(crawl)
-        self.is_cut = self.is_cut or not is_running
+        self.is_incomplete = self.is_incomplete or not is_running
         why = "the crawl is running" if is_running else "resume the crawl to finish them"
         number = count(rows, self.table.removesuffix("s"))
         self.left_out.append(f"{crawl}: left out {number}, not in a finished file yet: {why}")

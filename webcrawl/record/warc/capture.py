@@ -81,13 +81,16 @@ class RecentPayloads:
         self._new[digest] = packed
 
 
-# Reasons for a cut body with which a payload may be a revisit or an original: what was cut at a
-# length will be cut at the same place again
+# Reasons for a truncated body with which a payload may be a revisit or an original: what was
+# truncated at a length will be truncated at the same place again
 REPEATABLE = ("", "length")
 
 
 def payload_key(exchange: Exchange) -> str:
-    """Return the key of a payload in RecentPayloads. A cut payload has another than a whole one."""
+    """Return the key of a payload in RecentPayloads.
+
+    A truncated payload has another than a whole one.
+    """
     return f"{exchange.digest}{exchange.truncated}"
 
 
@@ -346,13 +349,13 @@ class CaptureMaker:
         if not is_304 and _is_identical(exchange, referred):
             profile = IDENTICAL_PAYLOAD
             # "shall be used for any identical-digest truncation"
-            cut = "WARC-Truncated: length\r\n"
+            truncated_line = "WARC-Truncated: length\r\n"
         else:
             # This profile claims nothing about the bytes
             profile = UNMODIFIED
-            cut = ""
+            truncated_line = ""
         digest = field_line("WARC-Payload-Digest", referred)
-        own = f"WARC-Profile: {PROFILE_PREFIX}{profile}\r\n{reference}{digest}{cut}"
+        own = f"WARC-Profile: {PROFILE_PREFIX}{profile}\r\n{reference}{digest}{truncated_line}"
         return NewRecord("revisit", own, HTTP_RESPONSE, _ending_head(exchange))
 
 
@@ -399,7 +402,7 @@ def _answer_record(exchange: Exchange, digest: str) -> NewRecord:
 
 
 def _ending_head(exchange: Exchange) -> bytes:
-    """Return the head of the answer. If the body was cut, its Content-Length is what is kept.
+    """Return the head of the answer. If the body was truncated, its Content-Length is what is kept.
 
     Programs that replay an archive send its heads as they are, and a browser would wait for ever
     for the missing bytes. The length that was received stays in the head under another name.
@@ -478,7 +481,7 @@ class CompressionQueue:
     If too much is queued, `take_ready` waits for the thread. The thread only computes: the caller
     takes what is compressed and writes it, in order. If the thread wrote, two threads would share
     lengths and errors, to save 5 µs per page. A process would get a copy of each page, and after
-    `kill -9` it might write into a file that the next run has cut back.
+    `kill -9` it might write into a file that the next run has truncated.
     """
 
     def __init__(self, *, batch: int = BATCH_BYTES, most: int = MAX_QUEUED_BYTES) -> None:

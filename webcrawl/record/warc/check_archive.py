@@ -48,7 +48,8 @@ END_OF_HEAD = re.compile(rb"\n\r?\n")  # RFC 9112 2.2: a single LF may end a lin
 MAX_HTTP_HEAD_BYTES = 1 << 16
 # In WARC-Truncated: the body may not be kept, or could not be read to its end
 WITHHELD = "unspecified"
-CUT_PREFIX = "cut "  # before a media type, among the figures: the number of cut bodies
+# Before a media type, among the figures: the number of truncated bodies
+TRUNCATED_PREFIX = "truncated "
 
 
 def check_archive(
@@ -57,7 +58,7 @@ def check_archive(
     """Yield each damaged record of an archive file, and each place where its index differs.
 
     Only the first `length` bytes are checked. After a damaged record, the next one is searched for.
-    Records, and cut bodies by media type, are counted in `counts`.
+    Records, and truncated bodies by media type, are counted in `counts`.
     """
     at = 0
     info = ""
@@ -72,10 +73,12 @@ def check_archive(
             info = _check_warcinfo(fields, info, is_first=is_first)
             counts["records"] += 1
             kind = fields["WARC-Type"]
-            is_cut = fields.get("WARC-Truncated", WITHHELD) != WITHHELD
-            # A revisit record counts as truncated because it has no payload: its body was not cut
-            if is_cut and kind != "revisit":
-                counts[f"{CUT_PREFIX}{fields.get('WARC-Identified-Payload-Type', UNNAMED)}"] += 1
+            is_truncated = fields.get("WARC-Truncated", WITHHELD) != WITHHELD
+            # A revisit record counts as truncated because it has no payload: its body was not
+            # truncated
+            if is_truncated and kind != "revisit":
+                media_type = fields.get("WARC-Identified-Payload-Type", UNNAMED)
+                counts[f"{TRUNCATED_PREFIX}{media_type}"] += 1
             if index is not None and kind in INDEXED:
                 yield from index.compare(at, after - at, fields)
             at = after

@@ -213,7 +213,7 @@ class RecordReader:
         has_own_end = not self._is_packed and unpacked.begins_with(RECORD_END, RECORD_END_BYTES)
         # Skips line ends: some programs write fewer than two, or more. Reading to the end of a
         # member also verifies its checksum before the record is returned. FastWARC 2.0 and warcio
-        # 1.8 return a record that is cut, without an error.
+        # 1.8 return a record that is truncated, without an error.
         is_complete = unpacked.is_at_member_end() or has_own_end
         if not is_complete and not unpacked.begins_with(RECORD_START, RECORD_START_BYTES):
             raise TornRecord("the record is longer than its Content-Length")

@@ -347,7 +347,7 @@ class UnpackedStream:
             position = (tail + piece).find(self._form.magic)
             if position >= 0:
                 return at - len(tail) + position
-            # The end of a piece may cut the magic
+            # The end of a piece may split the magic
             tail = (tail + piece)[1 - len(self._form.magic) :]
             at += len(piece)
         return self._end

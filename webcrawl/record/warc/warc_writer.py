@@ -80,14 +80,14 @@ def index_fields_of(capture: CaptureRecords, exchange: Exchange) -> tuple[str, s
 
 
 def _answer_fields(capture: CaptureRecords, exchange: Exchange) -> str:
-    """Return the fields of the answer: media type, status, method, recognised kind, cut body."""
+    """Return the fields of the answer: media type, status, method, recognised kind, truncated body."""
     state = exchange.state
-    cut_reason = exchange.truncated if state.withheld is None else "unspecified"
-    cut = truncated(cut_reason) if cut_reason else ""
+    reason = exchange.truncated if state.withheld is None else "unspecified"
+    truncated_field = truncated(reason) if reason else ""
     if not exchange.head:
         if not exchange.payload:
             return ""
-        return f"{mime(_type_without_head(exchange))}{cut}"
+        return f"{mime(_type_without_head(exchange))}{truncated_field}"
     media_type = exchange.content_type if capture.is_original else REVISIT
     # After a 304 the exchange has the status of the earlier answer, but the record's head has 304
     status = 304 if exchange.unmodified else exchange.status
@@ -97,7 +97,7 @@ def _answer_fields(capture: CaptureRecords, exchange: Exchange) -> str:
     kind_field = ""
     if state.recognised:
         kind_field = recognised(state.recognised)
-    return f'{mime(media_type)}"status": "{status}", {method_field}{kind_field}{cut}'
+    return f'{mime(media_type)}"status": "{status}", {method_field}{kind_field}{truncated_field}'
 
 
 def _type_without_head(exchange: Exchange) -> str:
@@ -196,7 +196,7 @@ class WarcWriter:
         no line in the index.
 
         If only the index cannot be written, that is raised as well. The crawl ends then, and the
-        next start cuts the archive back.
+        next start truncates the archive.
         """
         # The file first, because the records name its warcinfo record
         output = self._file_with_room() or self._begin_file()

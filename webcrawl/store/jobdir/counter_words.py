@@ -32,7 +32,7 @@ STATUSES = {
     -9998: "forbidden by robots.txt",
 }
 
-CUTS = {
+TRUNCATIONS = {
     "truncated/length": "longer than DOWNLOAD_TRUNCATE",
     "truncated/time": "not complete in time",
     "truncated/disconnect": "connection ended early",
@@ -83,7 +83,7 @@ WRONG = {
         "flaw/unsent": "a page in a browser whose scripts would have sent data; refused",
         "flaw/unviewed": "a page in a browser of which a screenshot or PDF could not be made",
     },
-    "Truncated bodies": CUTS,
+    "Truncated bodies": TRUNCATIONS,
     "Refused by us": {
         "outcome/bad_url": "a URL that cannot be sent",
         "outcome/bad_option": "a request with an option that cannot be used",

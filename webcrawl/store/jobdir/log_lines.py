@@ -34,7 +34,7 @@ from webcrawl.store.output import Output
 
 LINKS_LOG = "logs/links.log"
 MOST_CHARACTERS = 8 << 20  # characters of the lines of one page, or what FEW of them have
-CUT = "cut"  # the kind in the line that says how many more links the page has
+LEFT_OUT = "cut"  # in links.log, the kind in the line that says how many more links the page has
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _STRANGE = re.compile(rf"\\|{STRANGE}")
 
@@ -68,7 +68,7 @@ def page_lines(
     if not without_room:
         return _escaped_lines(page_url, kinds, addresses, targets, texts)
     fitting_columns = [column[:-without_room] for column in (kinds, addresses, targets, texts)]
-    last_line = _escaped_lines(page_url, (CUT,), ("",), ("",), (str(without_room),))
+    last_line = _escaped_lines(page_url, (LEFT_OUT,), ("",), ("",), (str(without_room),))
     return _escaped_lines(page_url, *fitting_columns) + last_line
 
 
@@ -283,7 +283,7 @@ def check_lines(
         found["lines"] += 1
         found[name] += 1
         if not fits(line) or not _is_text(line):
-            why = "not a line of this log" if line.endswith(b"\n") else "the last line is cut off"
+            why = "not a line of this log" if line.endswith(b"\n") else "the last line is truncated"
             yield DamagedFile(path, offset, f"{why}: {line[:60]!r}")
 
 
@@ -355,7 +355,7 @@ def last_errors(jobdir: Path, most: int) -> list[str]:
     except OSError:
         return []
     errors = [one.strip() for one in ERROR_BEGIN.split(text)]
-    # The first one may be cut off
+    # The first one may be truncated
     if start and errors:
         del errors[0]
     latest_first = [*filter(None, reversed(errors))]

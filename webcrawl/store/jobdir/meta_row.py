@@ -59,7 +59,10 @@ def mapping(data: bytes) -> dict[str, Any]:
 
 
 def eights(data: bytes) -> bytes:
-    """Return these bytes, which are numbers of 64 bits. Raise ValueError if the last one is cut."""
+    """Return these bytes, which are numbers of 64 bits.
+
+    Raise ValueError if the last one is truncated.
+    """
     if len(data) % 8:
         raise ValueError("not a whole number of keys")
     return data

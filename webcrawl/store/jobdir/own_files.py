@@ -15,7 +15,7 @@ NAMES = "state control.sock hive.json lock server seeds segments index stream"
 OWN = (*NAMES.split(), *REWRITTEN, *(f"{name}.new" for name in REWRITTEN))
 LOGS = "crawl links found images skipped neardup store requests errors walk"  # logs/NAME.log
 TRACE = "logs/url.trace"
-# no outputs, though they lie among them: nothing cuts these back
+# no outputs, though they lie among them: nothing truncates these
 BESIDE = ("logs/errors.log", "logs/requests.log")
 
 

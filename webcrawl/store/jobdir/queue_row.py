@@ -37,19 +37,19 @@ def frame(record: bytes) -> bytes:
 def bounds(data: bytes | bytearray, at: int) -> tuple[int, int]:
     """Return where the record begins and ends whose length is at offset `at`.
 
-    The end is beyond the data if the record is cut off.
+    The end is beyond the data if the record is truncated.
     """
     size = data[at]
     if size < LONG:
         return at + 1, at + 1 + size
     begin = at + LENGTH.size
-    # The length itself is cut off
+    # The length itself is truncated
     if begin > len(data):
         return begin, begin
     return begin, begin + LENGTH.unpack_from(data, at)[1]
 
 
-def cut(data: bytes, start: int, share: int) -> int:
+def piece_end(data: bytes, start: int, share: int) -> int:
     """Return the end of a piece of `share` bytes or somewhat more from `start`, after a whole record."""
     if len(data) - start <= share:
         return len(data)
@@ -118,10 +118,10 @@ class SavedFifo:
 def unpack(saved: bytes, blocks: QueueBlocks, what: str = "a saved queue") -> SavedFifo:
     """Return the queue that `SavedFifo.pack` has packed; its blocks are not read.
 
-    Raise DamagedFile, in which `what` names the queue, if it is cut off or its sizes are wrong.
+    Raise DamagedFile, in which `what` names the queue, if it is truncated or its sizes are wrong.
     """
     if len(saved) < HEAD.size:
-        raise blocks.damaged(f"{what} is cut off")
+        raise blocks.damaged(f"{what} is truncated")
     packing, count, place, id_count = HEAD.unpack_from(saved)
     body = saved[HEAD.size :]
     if packing == ZSTD:
@@ -160,13 +160,13 @@ class SavedQueues:
         # A block is not rewritten when records are popped: the first one has some that are gone
         first_place = queue.place
         for number in queue.ids:
-            for record in self.cut(
+            for record in self.split(
                 self.block(number, what), first_place, f"{what}, block {number}"
             ):
                 count += 1
                 yield record
             first_place = 0
-        for record in self.cut(queue.rest, 0, what):
+        for record in self.split(queue.rest, 0, what):
             count += 1
             yield record
         if count != queue.count:
@@ -186,7 +186,7 @@ class SavedQueues:
 
     def rest(self, saved: bytes) -> Iterator[bytes]:
         """Return the records of a queue that are in no block."""
-        return self.cut(unpack(saved, self).rest, 0, "a saved queue")
+        return self.split(unpack(saved, self).rest, 0, "a saved queue")
 
     def block(self, number: int, what: str) -> bytes:
         """Return the records of a block with their lengths."""
@@ -206,18 +206,18 @@ class SavedQueues:
     def damaged(self, why: str) -> DamagedFile:
         return self._snapshot.damaged(why)
 
-    def cut(self, data: bytes, place: int, what: str) -> Iterator[bytes]:
+    def split(self, data: bytes, place: int, what: str) -> Iterator[bytes]:
         """Yield the records that begin at byte `place` or behind it.
 
-        Raise DamagedFile, in which `what` names the queue, if no record begins there, or one is cut
-        off.
+        Raise DamagedFile, in which `what` names the queue, if no record begins there, or one is
+        truncated.
         """
         offset = 0
         while offset < len(data):
             start, end = bounds(data, offset)
             is_within_record = offset < place < end
             if end > len(data) or is_within_record:
-                raise self.damaged(f"{what}: a record is cut off")
+                raise self.damaged(f"{what}: a record is truncated")
             if offset >= place:
                 yield data[start:end]
             offset = end

@@ -201,7 +201,7 @@ class Snapshot:
     def _has_no_frames(self) -> bool:
         """Return whether the log is only a header and stays so.
 
-        In a running crawl it is that for an instant after a cut.
+        In a running crawl it is that for an instant after a truncation.
         """
         if self._log.stat().st_size != LOG_HEADER_BYTES:
             return False

@@ -385,8 +385,8 @@ def _is_refused_by_system(error: BaseException) -> bool:
 def _caller_and_status(error: SystemExit) -> tuple[str, int]:
     """Return which code called `sys.exit`, and the exit status.
 
-    The status is not 0: a crawl that user code has cut short is no success. Raise `error` again if
-    it is the add-on's own, which has printed the reason.
+    The status is not 0: a crawl that user code has ended early is no success. Raise `error` again
+    if it is the add-on's own, which has printed the reason.
     """
     if isinstance(error.__cause__, CannotStart):
         raise error

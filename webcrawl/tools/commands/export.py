@@ -144,12 +144,12 @@ def _print_left_out(tables: Iterable[CrawlTable]) -> int:
 
     Return exit status 1 if one is of a crawl that is not running, so that nobody will finish it.
     """
-    is_cut = False
+    is_incomplete = False
     for table in tables:
         for line in table.left_out:
             print_error(line)
-        is_cut = is_cut or table.is_cut
-    return ExitStatus.FAILED if is_cut else ExitStatus.DONE
+        is_incomplete = is_incomplete or table.is_incomplete
+    return ExitStatus.FAILED if is_incomplete else ExitStatus.DONE
 
 
 class ClustersExport(ToolCommand):

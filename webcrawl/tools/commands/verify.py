@@ -95,7 +95,7 @@ def _print_json(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]
         "jobdir": jobdir,
         "damaged": damaged,
         **figures,
-        "cut": _truncated_records(found),
+        "truncated": _truncated_records(found),
         "summary": [] if damaged else _summary(jobdir, found),
     }
     print_text(f"{json.dumps(answer)}\n")
@@ -229,12 +229,12 @@ def _lines_beyond_checkpoint(found: Counter[str]) -> Iterator[str]:
 
 def _truncated_records(found: Counter[str]) -> dict[str, int]:
     """Return the number of records with truncated bodies, by media type."""
-    from webcrawl.record.warc.check_archive import CUT_PREFIX  # noqa: PLC0415 - as above
+    from webcrawl.record.warc.check_archive import TRUNCATED_PREFIX  # noqa: PLC0415 - as above
 
     return {
-        name.removeprefix(CUT_PREFIX): records
+        name.removeprefix(TRUNCATED_PREFIX): records
         for name, records in found.items()
-        if name.startswith(CUT_PREFIX)
+        if name.startswith(TRUNCATED_PREFIX)
     }
 
 

@@ -201,7 +201,7 @@ def _truncated(source: ReportSource) -> Iterator[Html]:
             TableColumn("Answers", "number"),
             TableColumn("Kept", "size"),
         ]
-        yield table("cut-table", columns, rows, "Answers that were not taken whole")
+        yield table("truncated-table", columns, rows, "Answers that were not taken whole")
 
 
 def wrong(source: ReportSource) -> Html:

@@ -258,7 +258,7 @@ class LiveReport:
     def read_logs(self) -> int:
         """Read new lines, at most MAX_READ_BYTES, and return how many bytes are left to be read.
 
-        Begin anew if a log is shorter than before: a crawl cuts its log back when it resumes after
+        Begin anew if a log is shorter than before: a crawl truncates its log when it resumes after
         a kill.
         """
         sizes = {path: path.stat().st_size if path.exists() else 0 for path in self._logs}

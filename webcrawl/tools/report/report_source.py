@@ -45,7 +45,7 @@ from webcrawl.tools.report.revisits import (
 )
 
 MAX_ROWS = 200  # of each table
-# Rows are cut back to MAX_ROWS once there are so many times as many: sorting at each would be slow.
+# Rows are reduced to MAX_ROWS once there are so many times as many: sorting at each would be slow.
 SLACK = 8
 MAX_KNOWN_HOSTS = 50_000  # deferred or blocked hosts that are known by name
 Row = TypeVar("Row")
@@ -80,8 +80,8 @@ BY_ANSWERS = attrgetter("answers", "name")
 class CrawlHosts:
     """Hosts and domains of a crawl or hive, by why they wait.
 
-    Lists have the first MAX_ROWS rows after `cut`. Names are those of the first MAX_KNOWN_HOSTS
-    hosts. `damaged` counts rows that are left out, which `webcrawl verify` names.
+    Lists have the first MAX_ROWS rows after `truncate`. Names are those of the first
+    MAX_KNOWN_HOSTS hosts. `damaged` counts rows that are left out, which `webcrawl verify` names.
     """
 
     hosts: int = 0
@@ -118,10 +118,10 @@ class CrawlHosts:
             whole.paused |= part.paused
         whole.over_budget = _sum_of_pairs(part.over_budget for part in parts)
         whole.folded = _sum_of_pairs(part.folded for part in parts)
-        whole.cut()
+        whole.truncate()
         return whole
 
-    def cut(self) -> None:
+    def truncate(self) -> None:
         """Keep the first MAX_ROWS rows of each list, in the order in which a table shows them."""
         self.deferred = nlargest(MAX_ROWS, self.deferred, key=BY_URLS)
         self.queues = nlargest(MAX_ROWS, self.queues, key=BY_URLS)
@@ -203,7 +203,7 @@ def read_state(snapshot: Snapshot, clock_ahead: float = 0.0) -> CrawlHosts:
     (state.folded,) = snapshot.rows(f"{sums} GLOB ?", (f"*{FAMILIES}",))
     largest = f"SELECT name, waiting, rank {of_waiting} ORDER BY waiting DESC, name LIMIT ?"
     state.domains = list(snapshot.rows(largest, (MAX_ROWS,)))
-    state.cut()
+    state.truncate()
     return state
 
 

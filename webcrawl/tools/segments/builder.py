@@ -1,4 +1,4 @@
-"""Builds segments: reads what crawls left, keeps the index, and cuts the next segment.
+"""Builds segments: reads what crawls left, keeps the index, and writes the next segment.
 
 All that it knows is one state folder, with one checkpoint: what was read, what is known, what
 waits, and how many segments there are. A segment has its name before the checkpoint that counts it;
@@ -35,7 +35,7 @@ from webcrawl.store.jobdir.meta_row import FILTERS as FILTER_STATES
 from webcrawl.store.jobdir.meta_row import TERMS, read_terms
 from webcrawl.tools.segments.earlier_crawl import EarlierCrawl, requested_urls
 from webcrawl.tools.segments.link_tables import TableReader
-from webcrawl.tools.segments.segment import CutSegment, LinkPool, cut_segment
+from webcrawl.tools.segments.segment import LinkPool, NewSegment, write_segment
 from webcrawl.tools.segments.segment_crawl import SegmentCrawl
 from webcrawl.urls.host_names import RegisteredDomains
 
@@ -249,7 +249,7 @@ class SegmentBuilder:
         self._delivered = self.number
         self.checkpoint()
 
-    def make(self, max_urls: int, busy_hosts: int) -> CutSegment:
+    def make(self, max_urls: int, busy_hosts: int) -> NewSegment:
         """Make the next segment, unless no link waits, and return its numbers.
 
         `busy_hosts`: how many hosts keep a crawl busy. Raise StoreError if it cannot be written.
@@ -263,7 +263,7 @@ class SegmentBuilder:
         self.checkpoint()
         target = self.segment_path(self.number + 1)
         try:
-            segment = cut_segment(self.pool, self._db.disk, target, max_urls, busy_hosts)
+            segment = write_segment(self.pool, self._db.disk, target, max_urls, busy_hosts)
         except OSError as error:
             raise StoreError(f"{self.folder}: {error.strerror or error}") from error
         # A kill before this checkpoint leaves a file that none counts: the next start removes it.

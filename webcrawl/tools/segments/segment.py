@@ -1,4 +1,4 @@
-"""URLs that were found and wait for a segment, and the next segment, which is cut from them.
+"""URLs that were found and wait for a segment, and the next segment, which is taken from them.
 
 The pool is sorted by domain and host, and of each host in the order of finding. A segment takes of
 each host as many URLs as all hosts can give in about one time.
@@ -210,8 +210,8 @@ NO_LIMIT = 1 << 64  # above the number of any link
 
 
 @dataclass
-class CutSegment:
-    """The numbers of a segment that was cut from the pool."""
+class NewSegment:
+    """The numbers of a segment that was taken from the pool."""
 
     urls: int = 0
     hosts: int = 0
@@ -254,16 +254,16 @@ class PoolSizes:
         return NO_LIMIT
 
 
-def cut_segment(
+def write_segment(
     pool: LinkPool, disk: Disk, target: Path, max_urls: int, busy_hosts: int
-) -> CutSegment:
+) -> NewSegment:
     """Write the next segment to `target`, and have the pool keep the rest.
 
     `busy_hosts`: how many hosts keep a crawl busy. Without URLs there is no file.
     """
     pool.spill()
     sizes = PoolSizes(pool)
-    segment = CutSegment(per_host=max_urls_per_host(sizes.hosts_by_links, max_urls, busy_hosts))
+    segment = NewSegment(per_host=max_urls_per_host(sizes.hosts_by_links, max_urls, busy_hosts))
     if not len(pool):
         return segment
     bound = NO_LIMIT
@@ -284,7 +284,7 @@ def _divide(
     pool: LinkPool,
     rest: BlockWriter,
     out: SegmentWriter,
-    segment: CutSegment,
+    segment: NewSegment,
     max_urls: int,
     bound: int,
 ) -> None:

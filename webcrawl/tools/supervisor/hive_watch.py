@@ -100,7 +100,7 @@ class HiveWatch:
         task = cast("asyncio.Task[None]", asyncio.current_task())
         try:
             async with aclosing(self._make_operator()) as operator:
-                # A cancellation that cuts a connection may come as the connection's failure.
+                # A cancellation that breaks a connection may come as the connection's failure.
                 while not task.cancelling():
                     await asyncio.sleep(WATCH_SECONDS)
                     await self._watch_once(operator)

@@ -154,10 +154,11 @@ def _index_line(
     code = status(record)
     status_field = f'"status": "{code}", ' if code else ""
     start = begin(visible(record.url), record.fields.get("warc-date", ""))
-    cut = "" if is_revisit else record.fields.get("warc-truncated", "")
-    cut_field = truncated(cut) if cut.isalpha() and cut.isascii() else ""
+    reason = "" if is_revisit else record.fields.get("warc-truncated", "")
+    truncated_field = truncated(reason) if reason.isalpha() and reason.isascii() else ""
     place_field = place(digest, record.length, record.place.offset)
-    line = f"{start}{mime(kind)}{status_field}{method_field}{cut_field}{place_field}{end(archive)}"
+    fields = f"{mime(kind)}{status_field}{method_field}{truncated_field}{place_field}"
+    line = f"{start}{fields}{end(archive)}"
     data = line.encode()
     # A field must not begin another one, or another line.
     if SHAPE.fullmatch(data) is None or _JSON_SPECIAL.search(digest):

@@ -101,8 +101,8 @@ def pack(
         if figures["forgotten"]:
             forgotten_records = count(figures["forgotten"], "record")
             yield f"{forgotten_records} of sites that asked to be forgotten {STILL_IN_FILES}"
-        if cut := _cut_answers(archives):
-            yield f"{count(cut.total(), 'answer')} cut: {by_type(cut)}"
+        if truncated := _truncated_answers(archives):
+            yield f"{count(truncated.total(), 'answer')} truncated: {by_type(truncated)}"
         indexes = [archive.index_file for archive in archives]
         first = first_time(indexes)
         lacking = count_unanswered(_outside_references(archives, first), indexes, first)
@@ -214,9 +214,9 @@ def _is_forgotten(line: bytes, forgotten: Forgotten) -> bool:
         return False
 
 
-def _cut_answers(archives: Sequence[IndexedArchive]) -> Counter[str]:
-    """Return how many answers have cut bodies, by the media type that these show."""
-    cut = Counter[str]()
+def _truncated_answers(archives: Sequence[IndexedArchive]) -> Counter[str]:
+    """Return how many answers have truncated bodies, by the media type that these show."""
+    truncated = Counter[str]()
     for archive, index in archives:
         with regular(index) as lines, regular(archive) as file, _refuse_mismatch(archive):
             for line in lines:
@@ -224,8 +224,8 @@ def _cut_answers(archives: Sequence[IndexedArchive]) -> Counter[str]:
                     continue
                 record = record_at(archive, file, read(line).offset)
                 if record.kind != "revisit" and record.fields.get("warc-truncated") != WITHHELD:
-                    cut[record.fields.get("warc-identified-payload-type", UNNAMED)] += 1
-    return cut
+                    truncated[record.fields.get("warc-identified-payload-type", UNNAMED)] += 1
+    return truncated
 
 
 @contextmanager

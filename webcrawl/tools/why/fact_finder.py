@@ -145,7 +145,7 @@ class FactFinder:
             is_stored = self._source.has_stored_indexes
             where = "are in the store" if is_stored else "are no longer in the folder"
             yield f"{indexes.missing} indexes of the archive {where}"
-        if indexes.is_open_one_cut:
+        if indexes.is_open_one_partial:
             yield "the index of the archive file that is being written: its first 64 MiB"
 
     def _search_queues(self, batch: Sequence[UrlFacts], urls: Sequence[str]) -> None:
@@ -161,7 +161,9 @@ class FactFinder:
         )
 
     def _search_shared_queues(self, search: QueueSearch, batch: Sequence[UrlFacts]) -> None:
-        """Find the places of URLs in the front-end and the lines; note which queues were cut."""
+        """Find the places of URLs in the front-end and the lines; note which queues were searched
+        only in part.
+        """
         search.search_shared_queues([facts.url for facts in batch])
         for facts in batch:
             facts.place = search.places.get(facts.url)

@@ -259,7 +259,7 @@ class UrlFacts:
     live: Mapping[str, Any] | None = None  # the running crawl's answer
     unsearched: list[str] = field(default_factory=list)  # what was not searched, or how far
     redirect_target: str = ""  # where its answer leads
-    # of a URL that will be retried: the status of its last answer, and why that was cut
+    # of a URL that will be retried: the status of its last answer, and why that was truncated
     last_try: tuple[int, str] = (0, "")
     has_revisits: bool = False  # pages are fetched again in this crawl
     follows_links: bool = True  # links that are found are crawled, and not left for a later segment

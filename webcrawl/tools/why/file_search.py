@@ -179,7 +179,7 @@ class ArchiveIndexes:
                     self._lengths[path.relative_to(jobdir).as_posix()] = path.stat().st_size
         self.missing = 0  # finished indexes that were taken away
         self.unread: list[str] = []  # a line about each index that cannot be read
-        self.is_open_one_cut = False  # not all of the unfinished index was searched
+        self.is_open_one_partial = False  # not all of the unfinished index was searched
 
     def entries_of(self, urls: Iterable[str]) -> dict[str, list[IndexLine]]:
         """Return the index entries of each of these URLs, the latest last."""
@@ -211,7 +211,7 @@ class ArchiveIndexes:
                 for key in keys:
                     yield from sorted_lines(file, end, key + b" ")
             return
-        self.is_open_one_cut = self.is_open_one_cut or length > OPEN_INDEX_BYTES
+        self.is_open_one_partial = self.is_open_one_partial or length > OPEN_INDEX_BYTES
         with regular(Path(f"{final}{OPEN}")) as file:
             for line in lines_between(file, 0, min(length, OPEN_INDEX_BYTES)):
                 if line.partition(b" ")[0] in keys:

@@ -196,7 +196,7 @@ class QueueSearch:
         self._deep = deep
         self.places: dict[str, QueuePlace] = {}
         # by queue that was not searched to its end: links that were searched, and all links
-        self._cut: dict[str, tuple[int, int]] = {}
+        self._partly_searched: dict[str, tuple[int, int]] = {}
 
     def search_own_queues(self, urls: Iterable[str]) -> None:
         """Search the queues of the URLs' hosts and domains."""
@@ -254,8 +254,10 @@ class QueueSearch:
             "the lines of hosts that wait",
             "the front-end",
         )
-        cut = ((name, *self._cut[name]) for name in names if name in self._cut)
-        return [f"{name}: {searched:,} of {of:,} URLs" for name, searched, of in cut]
+        partial = (
+            (name, *self._partly_searched[name]) for name in names if name in self._partly_searched
+        )
+        return [f"{name}: {searched:,} of {of:,} URLs" for name, searched, of in partial]
 
     def _allowance(self, size: float) -> SearchAllowance:
         return SearchAllowance(float("inf") if self._deep else size)
@@ -300,8 +302,8 @@ class QueueSearch:
             return
         for searched, record in enumerate(queue.records()):
             if allowance.bytes_left <= 0:
-                searched_before, of_before = self._cut.get(name, (0, 0))
-                self._cut[name] = searched_before + searched, of_before + queue.count
+                searched_before, of_before = self._partly_searched.get(name, (0, 0))
+                self._partly_searched[name] = searched_before + searched, of_before + queue.count
                 return
             allowance.bytes_left -= len(record)
             if _is_among(record, wanted):

@@ -120,7 +120,7 @@ def _changed_parts(before: SplitResult, after: SplitResult) -> Iterator[str]:
 
 
 def shown_text(text: str) -> str:
-    """Return the text that was asked about, without credentials, and cut if it is very long."""
+    """Return the text that was asked about, without credentials, and truncated if it is very long."""
     # one character more, by which a long text is known
     shown = url_without_credentials(text[: MAX_SHOWN_CHARS + 1])
     if len(text) <= MAX_SHOWN_CHARS:

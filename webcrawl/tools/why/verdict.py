@@ -17,7 +17,7 @@ from webcrawl.net.dns_answers import known_without_asking
 from webcrawl.net.failure_words import refused_address
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
-from webcrawl.store.jobdir.counter_words import CUTS
+from webcrawl.store.jobdir.counter_words import TRUNCATIONS
 from webcrawl.store.jobdir.crawl_line import (
     DUPLICATE,
     GIVEN_UP,
@@ -370,7 +370,7 @@ def _truncation(answer: CrawlLine) -> str:
     note = next((note for note in answer.annotations if note.startswith(TRUNCATED)), "")
     if not note:
         return ""
-    return f"; its body was truncated: {CUTS.get(note.replace(':', '/'), note)}"
+    return f"; its body was truncated: {TRUNCATIONS.get(note.replace(':', '/'), note)}"
 
 
 def _withholding(answer: CrawlLine) -> str:
@@ -468,9 +468,10 @@ def _robots_warning(facts: UrlFacts) -> str:
 
 def _last_try_words(facts: UrlFacts) -> str:
     """Return the archived answer by which the URL failed; empty if none is, or another failure."""
-    status, cut = facts.last_try
-    if cut:
-        return f"; its last answer, {status}, was truncated: {CUTS.get(f'truncated/{cut}', cut)}"
+    status, reason = facts.last_try
+    if reason:
+        words = TRUNCATIONS.get(f"truncated/{reason}", reason)
+        return f"; its last answer, {status}, was truncated: {words}"
     return f"; its last answer was {status}" if status >= 400 else ""
 
 

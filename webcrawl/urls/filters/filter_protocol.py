@@ -236,7 +236,7 @@ def _refuse_equal_names(names: list[str]) -> None:
 
 
 def _stages(filters: Sequence[UrlFilter]) -> list[tuple[Lines | None, list[tuple[str, Keep]]]]:
-    """Return the chain cut into runs of neighbours that share one search, and runs of the others.
+    """Return the chain split into runs of neighbours that share one search, and runs of the others.
 
     Each has the search (None for the others), and the name and the `keep` of each of its filters.
     """

@@ -77,12 +77,12 @@ class BoundedSets:
         held = place = 0
         while place < len(state):
             if place + _HEAD.size > len(state):
-                raise ValueError(f"bounded sets: cut off at byte {place}")
+                raise ValueError(f"bounded sets: truncated at byte {place}")
             number, count = _HEAD.unpack_from(state, place)
             place += _HEAD.size
             tags = state[place : place + count * _TAG]
             if len(tags) < count * _TAG:
-                raise ValueError(f"bounded sets: cut off at byte {place}")
+                raise ValueError(f"bounded sets: truncated at byte {place}")
             sets[number] = bytearray(tags)
             held += count
             place += len(tags)

@@ -221,7 +221,7 @@ _HOST = re.compile(
 # Of our machine's making, whatever the list
 _LACKS_OF_MACHINE = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
 # What the unpackers raise for damaged files. ValueError: a NUL in the path; IndexError: a file
-# without a name in a zip; struct.error: a zip field that is cut short.
+# without a name in a zip; struct.error: a zip field that is truncated.
 _DAMAGE_ERRORS = (
     EOFError, IndexError, NotImplementedError, ValueError, lzma.LZMAError, struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip

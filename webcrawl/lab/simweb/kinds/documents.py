@@ -195,7 +195,7 @@ def _coded_kind(name: str, *compressors: Compress) -> AnswerKind:
     return AnswerKind(answer)
 
 
-def _cut_gzip(place: AnswerPlace) -> WebAnswer:
+def _truncated_gzip(place: AnswerPlace) -> WebAnswer:
     """Return a page in a gzip stream without its end.
 
     The rest can be decoded, and the link is at the front.
@@ -248,7 +248,8 @@ CODINGS: dict[str, AnswerKind] = {
             body=_long_page(place), headers=_GZIP_HEADER, links=[place.anchor()]
         )
     ),
-    "coding_cut": AnswerKind(_cut_gzip),
+    # The name of a kind is in its URLs.
+    "coding_cut": AnswerKind(_truncated_gzip),
     "bomb_gzip": _bomb_kind("gzip", _gzip_bomb),
     "bomb_br": _bomb_kind("br", lambda: _brotli(_blank_text())),
     "bomb_zstd": _bomb_kind("zstd", lambda: zstd.compress(_blank_text())),

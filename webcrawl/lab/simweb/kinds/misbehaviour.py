@@ -1,4 +1,4 @@
-"""Redirects and error statuses, and servers that misbehave: cut connections, false lengths, slow
+"""Redirects and error statuses, and servers that misbehave: lost connections, false lengths, slow
 answers.
 """
 

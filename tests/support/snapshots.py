@@ -33,7 +33,7 @@ MERGED = 10.0  # seconds allowed for merging a test's few keys
 
 
 @dataclass
-class Cut:
+class CrawlSnapshot:
     """The URLs of a JOBDIR, by state.
 
     robots.txt files, and what pages await, are separate because no link leads to them.
@@ -60,18 +60,18 @@ class Cut:
         return self.logged + self.queued + self.waiting
 
 
-def cut(jobdir, *, archive=True, **settings):
-    """Return the cut in a JOBDIR, which is not changed. Assert that it is consistent.
+def snapshot_of(jobdir, *, archive=True, **settings):
+    """Return the snapshot in a JOBDIR, which is not changed. Assert that it is consistent.
 
     If `archive`, it must have every answer.
     """
-    found, key = _cut(jobdir, settings, archive=archive)
+    found, key = _snapshot_of(jobdir, settings, archive=archive)
     _assert_known(found, key)
     return found
 
 
-def hive_cut(jobdirs, *, archive=True, moved=False, stopped=False, **settings):
-    """Return the cut that these drones have together.
+def hive_snapshot(jobdirs, *, archive=True, moved=False, stopped=False, **settings):
+    """Return the snapshot that these drones have together.
 
     Assert that each URL is in one place of one drone, and in one seen store. If `moved`, slots have
     changed hands: their former owners still know what was seen, and have answers to attempts. If
@@ -79,11 +79,12 @@ def hive_cut(jobdirs, *, archive=True, moved=False, stopped=False, **settings):
     archived, and is no attempt of the URL.
     """
     parts = [
-        _cut(jobdir, settings, archive=archive, moved=moved, stopped=stopped) for jobdir in jobdirs
+        _snapshot_of(jobdir, settings, archive=archive, moved=moved, stopped=stopped)
+        for jobdir in jobdirs
     ]
-    whole = Cut()
+    whole = CrawlSnapshot()
     for part, _ in parts:
-        for each in fields(Cut):
+        for each in fields(CrawlSnapshot):
             setattr(whole, each.name, getattr(whole, each.name) + getattr(part, each.name))
     assert max(whole.known.values(), default=1) == 1, whole.known.most_common(3)
     if moved:
@@ -96,7 +97,7 @@ def hive_cut(jobdirs, *, archive=True, moved=False, stopped=False, **settings):
 @contextmanager
 def opened(jobdir, settings):
     """Open the parts of a crawl in a copy of its JOBDIR for the block; yield them and the copy."""
-    with tempfile.TemporaryDirectory(prefix="cut-") as folder:
+    with tempfile.TemporaryDirectory(prefix="snapshot-") as folder:
         copy = Path(folder) / "job"
         copy_of(jobdir, copy)
         values = Settings()
@@ -108,7 +109,7 @@ def opened(jobdir, settings):
             yield parts, copy
 
 
-def _cut(jobdir, settings, *, archive, moved=False, stopped=False):
+def _snapshot_of(jobdir, settings, *, archive, moved=False, stopped=False):
     """Return what is in a JOBDIR, and the function that makes the key of a URL."""
     with opened(jobdir, settings) as (parts, copy):
         assert parts.db.query("PRAGMA integrity_check") == [("ok",)]
@@ -131,7 +132,7 @@ def _member(values, db):
 
 def _look(parts, jobdir, *, archive, moved, stopped):
     """Return what the opened parts and the files beside them have."""
-    found = Cut()
+    found = CrawlSnapshot()
     _read_log(jobdir / "logs/crawl.log", found)
     noted = dict(parts.db.query("SELECT path, length FROM output"))
     for path in sorted((jobdir / "warc").glob("*.warc.gz*")) if (jobdir / "warc").exists() else []:
@@ -167,7 +168,7 @@ def _differences(found):
 def _read_log(path, found):
     """Add the URLs of a crawl.log. Assert that its last line is whole."""
     lines = path.read_bytes().split(b"\n")
-    assert lines.pop() == b"", "the last line is cut off"
+    assert lines.pop() == b"", "the last line is truncated"
     for line in lines:
         _, status, _, url, how, *rest, notes = line.decode("ascii").split()
         assert len(rest) == 6
@@ -235,7 +236,7 @@ def _read_seen(parts, found):
 
 
 def _assert_known(found, key):
-    """Asserts that the seen stores have exactly the keys of the URLs in the cut, each once."""
+    """Asserts that the seen stores have exactly the keys of the URLs in the snapshot, each once."""
     had = dict(zip(map(key, found.known), found.known, strict=True))
     assert Counter(had.keys()) == found.keys, (
         found.keys.total(),

@@ -1,4 +1,4 @@
-"""Pages cut short, and errors of servers: what is tried again, what is kept, and that an outage
+"""Truncated pages, and errors of servers: what is tried again, what is kept, and that an outage
 loses no URL.
 """
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.crawling import Crawl, wait_until
 from tests.support.examples import in_campaign
-from tests.support.failing_site import CUT, STALLS, UNENDED, WHOLE, FailingHosts
+from tests.support.failing_site import STALLS, TRUNCATED, UNENDED, WHOLE, FailingHosts
 from tests.support.named_sites import sites
 from tests.support.quick_uplink import QUICK_UPLINK
 from webcrawl.crawl.control.client import Client
@@ -59,12 +59,13 @@ def always(how):
 
 
 @pytest.mark.parametrize(
-    ("how", "why"), [(CUT, "disconnect"), (UNENDED, "disconnect"), *in_campaign((STALLS, "time"))]
+    ("how", "why"),
+    [(TRUNCATED, "disconnect"), (UNENDED, "disconnect"), *in_campaign((STALLS, "time"))],
 )
 class TestShortBody:
     def test_it_is_tried_again(self, tmp_path, how, why):
-        """A page whose first download was cut is fetched once more, whole, and nothing is said of
-        it.
+        """A page whose first download was truncated is fetched once more, whole, and nothing is
+        said of it.
         """
         with FailingHosts(1, 6, first_time(how)).serving() as hosts:
             crawl = crawl_of(hosts, tmp_path)
@@ -75,7 +76,7 @@ class TestShortBody:
             (f"host1.test/{n}", 200) for n in range(6)
         }
         assert not any("truncated" in notes for *_, notes in logged(crawl))
-        assert "cut short" not in said(crawl)
+        assert "truncated" not in said(crawl)
 
     def test_what_stays_short_is_kept_and_counted(self, tmp_path, how, why):
         """After the retries, of which there is one if it was late, it is archived, marked, and
@@ -89,7 +90,7 @@ class TestShortBody:
         ((status, notes),) = [rest for url, *rest in logged(crawl) if url == "host1.test/3"]
         assert status == 200
         assert f"truncated:{why}" in notes
-        assert "1 page cut short" in said(crawl)
+        assert "1 page truncated" in said(crawl)
         assert crawl.stats["failures"] == 0
         assert list(verify(crawl.jobdir, Counter())) == []
 
@@ -107,7 +108,7 @@ class TestShortBody:
         assert status == (-4 if how == STALLS else -3)
         assert f"truncated:{why}" in notes
         assert crawl.stats["outcome/cut_late" if how == STALLS else "outcome/cut_short"] == asked
-        assert "cut short" not in said(crawl)
+        assert "truncated" not in said(crawl)
 
     def test_it_is_kept_at_once_if_the_user_says_so(self, tmp_path, how, why):
         """With DOWNLOAD_FAIL_ON_DATALOSS=0 it is taken as it comes, and counted."""
@@ -119,7 +120,7 @@ class TestShortBody:
         assert [
             f"truncated:{why}" in notes for url, _, notes in logged(crawl) if url == "host1.test/3"
         ] == [True]
-        assert "1 page cut short" in said(crawl)
+        assert "1 page truncated" in said(crawl)
 
 
 @pytest.mark.parametrize("settings", [{}, *in_campaign({"RETRY_TIMES": 0})])
@@ -140,13 +141,13 @@ def test_an_outage_cuts_nothing_short(tmp_path, settings):
         hosts.come_back()
         assert running.wait() == 0
 
-    assert hosts.cut > 5
+    assert hosts.reset > 5
     assert set(hosts.whole) >= {f"{name}/{number}" for name in hosts.names for number in range(12)}
     last = {url: (status, notes) for url, status, notes in logged(crawl)}
     assert [
         url for url, (status, notes) in last.items() if status != 200 or "truncated" in notes
     ] == []
-    assert "cut short" not in said(crawl)
+    assert "truncated" not in said(crawl)
 
 
 class TestServersErrors:
@@ -218,7 +219,7 @@ class TestServersErrors:
                 if time.monotonic() - begun < 4.5:
                     return 502
             if path in ("/7", "/55"):
-                return CUT
+                return TRUNCATED
             well.add(path)
             return WHOLE
 
@@ -241,7 +242,7 @@ class TestServersErrors:
         assert sorted((url, status) for url, status, _ in logged(crawl)) == sorted(
             (f"host1.test/{n}", 200) for n in range(60)
         )
-        assert "2 pages cut short" in said(crawl)
+        assert "2 pages truncated" in said(crawl)
         assert all(hosts.asked[f"host1.test/{n}"] >= 3 for n in (7, 55))
 
 
@@ -261,7 +262,7 @@ def test_what_is_too_long_is_told(tmp_path):
         assert crawl.run() == 0
 
     assert (
-        "1 answer cut off at DOWNLOAD_TRUNCATE (1 text/html): the rest is not in the crawl"
+        "1 answer truncated at DOWNLOAD_TRUNCATE (1 text/html): the rest is not in the crawl"
         in said(crawl)
     )
     assert "left out: 2 links (too many links, or bytes of links, on a page); " in said(crawl)
