@@ -434,19 +434,19 @@ class _Thread:
     def stats(self) -> dict[str, Any]:
         """Return the counters as of now."""
         with suppress(RuntimeError):  # not open yet
-            return dict(self.asked(lambda crawl: crawl.stats()))
+            return dict(self.call(lambda crawl: crawl.stats()))
         return {}
 
-    def asked(self, ask: Callable[[Standalone], Any]) -> Any:
+    def call(self, ask: Callable[[Standalone], Any]) -> Any:
         """Return what it returns in the crawl's thread. Raise RuntimeError if no crawl is open."""
         loop, crawl = self._loop, self._crawl
         if loop is None or crawl is None:
             raise RuntimeError("the crawl has ended, or is not open yet")
 
-        async def asked() -> Any:
+        async def called() -> Any:
             return ask(crawl)
 
-        answer = asyncio.run_coroutine_threadsafe(asked(), loop)
+        answer = asyncio.run_coroutine_threadsafe(called(), loop)
         while self._thread.is_alive():
             with suppress(TimeoutError):
                 return answer.result(ANSWERS_WITHIN)
@@ -507,10 +507,10 @@ class CallersOutput:
                 f"{self._path}: can be written to only between the first page and the last one"
             )
         if self._opened is None or self._opened[0] is not running:
-            self._opened = running, running.asked(self._open)
+            self._opened = running, running.call(self._open)
         output = self._opened[1]
         if not running.handover.write_with_page(partial(output.write_now, data)):
-            running.asked(lambda _: output.write_now(data))
+            running.call(lambda _: output.write_now(data))
 
     def _open(self, crawl: Standalone) -> PipelineOutput:
         from webcrawl.crawl.outputs.output import open_output  # noqa: PLC0415 - few need it

@@ -23,7 +23,7 @@ NOTES = (
     ("12k pages", 4, "pages that ended with status 2xx"),
     ("203/s", 3, "their rate, over the last 10 seconds"),
     ("queue 88k", 2, "URLs that wait to be fetched"),
-    ("12/3/2985", 1, "hosts: asked / ready / waiting"),
+    ("12/3/2985", 1, "hosts: active / ready / waiting"),
     ("seen 131k", -1, "different URLs known"),
     ("failed 12", -2, "failed downloads, each attempt"),
     ("402MB", -3, "received"),

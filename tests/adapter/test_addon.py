@@ -100,8 +100,8 @@ class TestSettings:
         assert ordinary["URL_MAX_DEPTH"] > 10**6
         assert ordinary["DOWNLOAD_TRUNCATE"] > 10**9
         assert ordinary["DOWNLOAD_MIN_RATE"] == 0
-        assert {name: web[name] for name in addon.AS_ASKED} == {
-            name: getattr(settings, name) for name in addon.AS_ASKED
+        assert {name: web[name] for name in addon.EXACTLY_AS_REQUESTED} == {
+            name: getattr(settings, name) for name in addon.EXACTLY_AS_REQUESTED
         }
         assert web["COOKIES_ENABLED"] is False
 

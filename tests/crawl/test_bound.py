@@ -32,17 +32,17 @@ ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}
     [
         # what it is told, or what is missing, goes before all else
         ({"trouble": "paused", "ran": 1.0}, Cause.PAUSE),
-        ({"short": True, "asked": 100, "ready": 50}, Cause.FILES),
-        ({"throttled": True, "asked": 5, "waiting": 900}, Cause.BANDWIDTH),
+        ({"short": True, "active": 100, "ready": 50}, Cause.FILES),
+        ({"throttled": True, "active": 5, "waiting": 900}, Cause.BANDWIDTH),
         # the process
-        ({"ran": 0.9, "asked": 100, "ready": 50}, Cause.PROCESSOR),
+        ({"ran": 0.9, "active": 100, "ready": 50}, Cause.PROCESSOR),
         ({"ran": 0.2, "crowded": 0.7, "waiting": 50}, Cause.PROCESSOR),
         ({"ran": 0.8, "waiting": 50}, Cause.POLITENESS),
         ({"stalled": 0.5, "ran": 0.4, "waiting": 50}, Cause.DISK),
         ({"stalled": 0.5, "ran": 0.9, "waiting": 50}, Cause.PROCESSOR),
         ({"stalled": 0.2, "ran": 0.1, "waiting": 50}, Cause.POLITENESS),
-        ({"late": 0.6, "ran": 0.1, "asked": 9, "waiting": 3}, Cause.PAGES),
-        ({"late": 0.6, "ran": 0.4, "asked": 9, "waiting": 3}, Cause.ANSWERS),
+        ({"late": 0.6, "ran": 0.1, "active": 9, "waiting": 3}, Cause.PAGES),
+        ({"late": 0.6, "ran": 0.4, "active": 9, "waiting": 3}, Cause.ANSWERS),
         # nothing to do
         ({"queued": 0}, Cause.WORK),
         ({"queued": 0, "away": "the hive's server"}, Cause.SERVER),
@@ -53,25 +53,25 @@ ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}
         ({"queued": 9, "deferred": 9}, Cause.DEFERRED),
         ({"queued": 9, "deferred": 2, "over_budget": 7}, Cause.BUDGETS),
         # downloads
-        ({"asked": 100, "ready": 1}, Cause.SLOTS),
-        ({"asked": 60, "ready": 1, "waiting": 5000}, Cause.SLOTS),
-        ({"asked": 20, "ready": 9, "slots": 20, "wanted": 100}, Cause.FILES),
-        ({"asked": 59, "ready": 1, "waiting": 5000}, Cause.POLITENESS),
-        ({"asked": 100, "ready": 0, "waiting": 5000}, Cause.POLITENESS),
-        ({"asked": 100, "ready": 9, "waiting": 5000, "slots": 0}, Cause.POLITENESS),
-        ({"asked": 100, "ready": 9, "naming": 50}, Cause.NAMES),
-        ({"asked": 8, "waiting": 2, "naming": 6}, Cause.NAMES),
-        ({"asked": 8, "waiting": 20, "naming": 8}, Cause.POLITENESS),
-        ({"asked": 100, "ready": 9, "securing": 70, "naming": 20}, Cause.TLS),
-        ({"asked": 100, "ready": 9, "receiving": 80}, Cause.TRANSFER),
-        ({"asked": 100, "ready": 9, "rendering": 96}, Cause.BROWSER),
-        ({"asked": 100, "ready": 9, "reading": 96}, Cause.READERS),
-        ({"asked": 100, "ready": 9, "processing": 91}, Cause.PAGES),
-        ({"asked": 8, "waiting": 2, "processing": 8}, Cause.PAGES),
-        ({"asked": 8, "waiting": 20, "processing": 8}, Cause.POLITENESS),
-        ({"asked": 40, "waiting": 3}, Cause.ANSWERS),
+        ({"active": 100, "ready": 1}, Cause.SLOTS),
+        ({"active": 60, "ready": 1, "waiting": 5000}, Cause.SLOTS),
+        ({"active": 20, "ready": 9, "slots": 20, "wanted": 100}, Cause.FILES),
+        ({"active": 59, "ready": 1, "waiting": 5000}, Cause.POLITENESS),
+        ({"active": 100, "ready": 0, "waiting": 5000}, Cause.POLITENESS),
+        ({"active": 100, "ready": 9, "waiting": 5000, "slots": 0}, Cause.POLITENESS),
+        ({"active": 100, "ready": 9, "naming": 50}, Cause.NAMES),
+        ({"active": 8, "waiting": 2, "naming": 6}, Cause.NAMES),
+        ({"active": 8, "waiting": 20, "naming": 8}, Cause.POLITENESS),
+        ({"active": 100, "ready": 9, "securing": 70, "naming": 20}, Cause.TLS),
+        ({"active": 100, "ready": 9, "receiving": 80}, Cause.TRANSFER),
+        ({"active": 100, "ready": 9, "rendering": 96}, Cause.BROWSER),
+        ({"active": 100, "ready": 9, "reading": 96}, Cause.READERS),
+        ({"active": 100, "ready": 9, "processing": 91}, Cause.PAGES),
+        ({"active": 8, "waiting": 2, "processing": 8}, Cause.PAGES),
+        ({"active": 8, "waiting": 20, "processing": 8}, Cause.POLITENESS),
+        ({"active": 40, "waiting": 3}, Cause.ANSWERS),
         # politeness
-        ({"asked": 1, "waiting": 1}, Cause.POLITENESS),
+        ({"active": 1, "waiting": 1}, Cause.POLITENESS),
         ({"waiting": 12}, Cause.POLITENESS),
         ({"waiting": 12, "failing": 5}, Cause.POLITENESS),
         ({"waiting": 12, "failing": 7}, Cause.FAILURES),
@@ -95,12 +95,12 @@ class TestTally:
     def test_means(self):
         """States are weighted by time; what was used is per second; each cause has its own."""
         tally = Tally()
-        tally.add(BoundLook(1.0, asked=10, ran=0.5, pages=30), Cause.SLOTS)
-        tally.add(BoundLook(3.0, asked=50, ran=0.5, pages=30), Cause.SLOTS)
-        tally.add(BoundLook(1.0, asked=999, ran=1.0), Cause.PROCESSOR)
+        tally.add(BoundLook(1.0, active=10, ran=0.5, pages=30), Cause.SLOTS)
+        tally.add(BoundLook(3.0, active=50, ran=0.5, pages=30), Cause.SLOTS)
+        tally.add(BoundLook(1.0, active=999, ran=1.0), Cause.PROCESSOR)
 
         means = tally.means(Cause.SLOTS)
-        assert (means["asked"], means["ran"], means["pages"]) == (40.0, 0.25, 15.0)
+        assert (means["active"], means["ran"], means["pages"]) == (40.0, 0.25, 15.0)
 
     def test_both(self):
         """Two add up, and neither changes."""
@@ -124,8 +124,8 @@ class TestWords:
 
     def test_sentence(self):
         """It names the main cause, its share of the time, its figures, and what would help."""
-        assert self.said(Cause.POLITENESS, waiting=12, asked=4, hosts=1) == (
-            "politeness 75 % of the time (hosts: 1 asked 0 ready 12 waiting); what helps: more "
+        assert self.said(Cause.POLITENESS, waiting=12, active=4, hosts=1) == (
+            "politeness 75 % of the time (hosts: 1 active 0 ready 12 waiting); what helps: more "
             "hosts: more seeds, a wider URL_SCOPE. Only where the hosts are your own: POLITENESS_FACTOR, "
             "POLITENESS_MIN_DELAY, HOST_CONNECTIONS"
         )
@@ -136,15 +136,15 @@ class TestWords:
             (Cause.BANDWIDTH, {"bytes": 15_000_000}, ["5.0 MB"], "BANDWIDTH_MAX"),
             (Cause.DISK, {"stalled": 1.5, "ran": 0.6}, ["50 %", "20 %"], "CHECKPOINT_INTERVAL"),
             (Cause.PROCESSOR, {"ran": 2.7, "pages": 210}, ["90 %", "70 pages"], "hive"),
-            (Cause.NAMES, {"naming": 7, "asked": 9}, ["7 of 9"], "DNS_NAMESERVERS"),
-            (Cause.TLS, {"securing": 7, "asked": 9}, ["7 of 9"], "CONCURRENT_REQUESTS"),
-            (Cause.TRANSFER, {"receiving": 7, "asked": 9}, ["7 of 9"], "DOWNLOAD_TRUNCATE"),
-            (Cause.BROWSER, {"rendering": 7, "asked": 9}, ["7 of 9"], "PLAYWRIGHT_MAX_CONTEXTS"),
-            (Cause.READERS, {"reading": 7, "asked": 9}, ["7 of 9"], "SCORER"),
-            (Cause.PAGES, {"processing": 7, "asked": 9}, ["7 of 9"], "pipelines"),
+            (Cause.NAMES, {"naming": 7, "active": 9}, ["7 of 9"], "DNS_NAMESERVERS"),
+            (Cause.TLS, {"securing": 7, "active": 9}, ["7 of 9"], "CONCURRENT_REQUESTS"),
+            (Cause.TRANSFER, {"receiving": 7, "active": 9}, ["7 of 9"], "DOWNLOAD_TRUNCATE"),
+            (Cause.BROWSER, {"rendering": 7, "active": 9}, ["7 of 9"], "PLAYWRIGHT_MAX_CONTEXTS"),
+            (Cause.READERS, {"reading": 7, "active": 9}, ["7 of 9"], "SCORER"),
+            (Cause.PAGES, {"processing": 7, "active": 9}, ["7 of 9"], "pipelines"),
             (
                 Cause.SLOTS,
-                {"asked": 9, "ready": 4},
+                {"active": 9, "ready": 4},
                 ["9 downloads", "4 more hosts"],
                 "CONCURRENT_REQUESTS",
             ),
@@ -230,7 +230,7 @@ class TestWords:
         """Each has words and advice; the sentence of each can be made."""
         assert WORDS.keys() == HELPS.keys() == set(Cause)
         for cause in Cause:
-            assert self.said(cause, asked=3).startswith(WORDS[cause])
+            assert self.said(cause, active=3).startswith(WORDS[cause])
 
     @pytest.mark.parametrize(
         "text", [*HELPS.values(), *WORDS.values(), *FIGURES.values(), *PAUSES.values()]

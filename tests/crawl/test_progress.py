@@ -36,7 +36,9 @@ def test_the_line():
     """A progress line has pages, their rate, answers, queued URLs, hosts, URLs seen, failures and
     bytes.
     """
-    rest = "of 400 answers, 7 queued, hosts: 2 asked 3 ready 1 waiting, 99 seen, 4 failures, 2.5 MB"
+    rest = (
+        "of 400 answers, 7 queued, hosts: 2 active 3 ready 1 waiting, 99 seen, 4 failures, 2.5 MB"
+    )
 
     assert line(FIGURES, 30.0) == f"350 pages (30.0/s) {rest}"
     assert line(FIGURES) == f"350 pages {rest}"

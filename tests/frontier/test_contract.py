@@ -242,7 +242,7 @@ class TestEnds:
         """A middleware had the answer: the host may be asked at once."""
         add(frontier, "http://a/1", "http://a/2")
 
-        frontier.unasked(frontier.take(0), 0)
+        frontier.end_without_request(frontier.take(0), 0)
 
         assert frontier.take(0) is not None
 

@@ -146,7 +146,7 @@ class FrontierMachine(RuleBasedStateMachine):
     def check_slots(self, name):
         """Beyond its share, here one of two, a host gets a slot only if no better host is due."""
         back, standing = self.frontier.core.back, self.frontier.core.back.active[name].standing
-        if standing != PROVEN and self.frontier.core.back.slots.asked[standing] > 1:
+        if standing != PROVEN and self.frontier.core.back.slots.in_flight[standing] > 1:
             better = [host for host in back.active.values() if host.standing < standing]
             assert all(not host.ticket or host.due() > self.model.now for host in better)
 
@@ -314,7 +314,7 @@ class FrontierMachine(RuleBasedStateMachine):
         )
         slots = self.frontier.core.back.slots
         for standing in range(4):
-            assert slots.asked[standing] == sum(host.standing == standing for host in asked)
+            assert slots.in_flight[standing] == sum(host.standing == standing for host in asked)
             assert slots.hosts[standing] == sum(
                 host.standing == standing for host in back.active.values()
             )

@@ -71,9 +71,9 @@ class TestLending:
         link = frontier.take(0)
         assert lend(frontier, 10, lambda _: (OK, 0.2)) is None
         frontier.lending.give_back("a", OK, 10)
-        assert frontier.core.back.slots.asked == [0, 0, 1, 0]
+        assert frontier.core.back.slots.in_flight == [0, 0, 1, 0]
         frontier.done(link, OK, 0.2)
-        assert (frontier.core.back.slots.asked, frontier.core.back.slots.hosts) == (
+        assert (frontier.core.back.slots.in_flight, frontier.core.back.slots.hosts) == (
             [0, 0, 0, 0],
             [1, 0, 0, 0],
         )

@@ -17,7 +17,7 @@ from webcrawl.base.zstd_frame import zstd
 from webcrawl.net.codings import Decoder
 from webcrawl.net.connection_open import certificate_flaws
 from webcrawl.net.errors import FetchError
-from webcrawl.net.header_times import asked_wait
+from webcrawl.net.header_times import retry_after_of
 from webcrawl.net.http_answer import AnswerParser, Message
 
 CODINGS = [
@@ -138,7 +138,7 @@ def _reference(stream: bytes) -> bytes | None:
 
 def waits(data: bytes) -> None:
     """Retry-After is a number of seconds, whatever the header."""
-    seconds = asked_wait([(b"Retry-After", data)], 1.7e9)
+    seconds = retry_after_of([(b"Retry-After", data)], 1.7e9)
     assert math.isfinite(seconds)
     assert seconds >= 0
 

@@ -24,7 +24,7 @@ from webcrawl.net.errors import FetchError
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.ftp_session import ReplyReader
 from webcrawl.net.gopher import is_refusal, plain
-from webcrawl.net.header_times import asked_wait
+from webcrawl.net.header_times import retry_after_of
 from webcrawl.net.http_answer import AnswerParser
 from webcrawl.net.robots import parse
 from webcrawl.net.robots_entry import pack, unpack
@@ -116,7 +116,7 @@ def _type(shape: Shape, size: int) -> object:
 
 
 def _date(shape: Shape, size: int) -> object:
-    return asked_wait([(b"Retry-After", filled(shape, min(size, HEAD)))], 0.0)
+    return retry_after_of([(b"Retry-After", filled(shape, min(size, HEAD)))], 0.0)
 
 
 def cases() -> dict[str, Callable[[int], object]]:

@@ -10,7 +10,7 @@ from webcrawl.net.connection_pool import ConnectionPool
 
 class Connection:
     def __init__(self):
-        self.open, self.unasked = True, False
+        self.open, self.unrequested = True, False
 
     def abort(self):
         self.open = False

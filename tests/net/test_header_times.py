@@ -7,13 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.dates import http_date
-from webcrawl.net.header_times import Validators, asked_wait, validators
+from webcrawl.net.header_times import Validators, retry_after_of, validators
 
 NOW = 1_790_000_000.0
 
 
 def wait(*headers, now=NOW):
-    return asked_wait([(name.encode(), value.encode("latin-1")) for name, value in headers], now)
+    return retry_after_of(
+        [(name.encode(), value.encode("latin-1")) for name, value in headers], now
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def test_nothing_breaks_it(headers):
     """Whatever a server sends, it is a number of seconds that is not negative."""
     encoded = [(name, value.encode("utf-8", "replace")) for name, value in headers]
 
-    assert 0.0 <= asked_wait(encoded, NOW) < float("inf")
+    assert 0.0 <= retry_after_of(encoded, NOW) < float("inf")
 
 
 DATE = b"Mon, 01 Jun 2026 00:00:00 GMT"

@@ -35,7 +35,7 @@ class TestBounds:
     )
     def test_a_request_has_bounds_of_its_own(self, bounds, options, found):
         """What a request asks for takes the place of what the settings say."""
-        assert bounds.asked(options) == found
+        assert bounds.for_request(options) == found
 
     def test_a_body_that_is_too_long(self):
         """With a size of its own, or strict bounds, a longer body is refused; a shorter one is

@@ -100,15 +100,15 @@ def _run(tmp_path):
     """One run of a crawl, from a time on, with checkpoints at others; `end`: it says so before the
     last of them.
 
-    `asked`: when the last request of all runs before was sent.
+    `last_sent_at`: when the last request of all runs before was sent.
     """
     now = [0.0]
 
-    def run(begun, *saved, end, asked=0.0):
+    def run(begun, *saved, end, last_sent_at=0.0):
         now[0] = begun
         db = CrawlDB(tmp_path / "state")
         try:
-            windows = Windows(db, lambda: now[0], asked)
+            windows = Windows(db, lambda: now[0], last_sent_at)
             for at in saved:
                 now[0] = at
                 if end and at == saved[-1]:
@@ -125,7 +125,7 @@ def test_a_kill_leaves_a_window(run):
     """From its last checkpoint to the start of the next run; a run that ends leaves none."""
     assert run(1.0, 2.0, 3.0, end=False) == ([], 3.0)
     assert run(10.0, 11.0, end=True) == ([(3.0, 10.0)], 11.0)
-    assert run(20.0, 21.0, end=True, asked=10.5) == ([(3.0, 10.0)], 21.0)
+    assert run(20.0, 21.0, end=True, last_sent_at=10.5) == ([(3.0, 10.0)], 21.0)
 
 
 def test_a_run_that_is_killed_before_its_first_checkpoint_widens_it(run):
@@ -144,8 +144,8 @@ def test_a_kill_before_the_first_checkpoint_leaves_one(run, ended, since):
         run(1.0, *ended, end=True)
     run(5.0, end=False)
 
-    assert run(9.0, 10.0, end=True, asked=6.0)[0] == [(since, 9.0)]
-    assert run(20.0, 21.0, end=True, asked=9.5)[0] == [(since, 9.0)]
+    assert run(9.0, 10.0, end=True, last_sent_at=6.0)[0] == [(since, 9.0)]
+    assert run(20.0, 21.0, end=True, last_sent_at=9.5)[0] == [(since, 9.0)]
 
 
 def test_the_oldest_windows_are_forgotten(run):

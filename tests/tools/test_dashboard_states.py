@@ -104,7 +104,7 @@ class TestStates:
         """Hosts are counted, and not the requests to them: four requests to one host ask one host."""
         text = shown(tmp_path, {"status": {**FIGURES, "in_flight": 4, "in_flight/more": 3}})
 
-        assert "1 asked 2 ready 27 waiting" in text
+        assert "1 active 2 ready 27 waiting" in text
 
     def test_what_is_in_force(self, tmp_path):
         """Orders that hold are listed, a few of many; a pause is the crawl's state, and stands

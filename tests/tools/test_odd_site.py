@@ -244,7 +244,7 @@ class TestDashboard:
         assert page.tiles()["pages"] == str(FOUND)
         assert f"{len(AWAY) + 1} of them deferred" in text
         assert re.search(rf"\b{len(AWAY) + 1} URLs of deferred hosts", text)
-        assert "hosts asked now" not in text
+        assert "hosts active now" not in text
 
     def test_the_list(self, odd):
         """It has the crawl among those that do not run."""

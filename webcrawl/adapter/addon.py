@@ -69,7 +69,7 @@ BROAD_SETTINGS = (
 )
 # For spiders that make their own requests. As in Scrapy, each request is sent, and its answer comes
 # whole, however slowly.
-AS_ASKED: dict[str, Any] = {
+EXACTLY_AS_REQUESTED: dict[str, Any] = {
     "URL_MAX_LENGTH": 65_536,
     "URL_MAX_DEPTH": 10**9,
     "URL_EXCLUDE_EXTENSIONS": [],
@@ -133,7 +133,9 @@ class WebcrawlAddon:
     @staticmethod
     def _set_defaults(settings: BaseSettings, *, is_broad: bool) -> None:
         """Put the crawl's settings in place of Scrapy's defaults; the project's own remain."""
-        settings.setdict(OUR_SETTINGS if is_broad else OUR_SETTINGS | AS_ASKED, PRIORITY)
+        settings.setdict(
+            OUR_SETTINGS if is_broad else OUR_SETTINGS | EXACTLY_AS_REQUESTED, PRIORITY
+        )
         for name in (*COMPONENTS, *(BROAD_SETTINGS if is_broad else ())):
             settings.set(name, getattr(defaults, name), PRIORITY)
         for name, entries in MERGED_BASES.items():

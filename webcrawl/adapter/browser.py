@@ -53,7 +53,7 @@ from webcrawl.base.model import Exchange, Outcome
 from webcrawl.base.readable import count
 from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.shown_text import visible_text
-from webcrawl.crawl.rendering.places import ASKED, BrowserPlaces
+from webcrawl.crawl.rendering.places import BY_REQUEST, BrowserPlaces
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.browser_proxy import (
     METHOD,
@@ -193,7 +193,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         if not is_wanted or is_robots or not can_be_rendered(exchange):
             return
         note_answered(trip, exchange)
-        await self._places.take(ASKED)
+        await self._places.take(BY_REQUEST)
         await self._render_in_place(request, exchange)
 
     async def _render_in_place(self, request: Request, exchange: Exchange) -> int:

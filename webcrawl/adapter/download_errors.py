@@ -20,7 +20,7 @@ from scrapy.utils.python import global_object_name
 from twisted.internet.error import ConnectError, ConnectionClosed
 
 from webcrawl.base.model import Status
-from webcrawl.crawl.download_outcomes import Asked, Outcomes
+from webcrawl.crawl.download_outcomes import Outcomes, RequestLike
 from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.net.errors import (
     BadOption,
@@ -154,7 +154,7 @@ class ScrapyOutcomes(Outcomes):
             type(scrapys_error_of(error) if isinstance(error, FetchError) else error)
         )
 
-    def status_of_other(self, error: Exception, request: Asked) -> int:
+    def status_of_other(self, error: Exception, request: RequestLike) -> int:
         """Return the status of an error of Scrapy, a handler or a library.
 
         An error that is not expected of a download is logged with its traceback.

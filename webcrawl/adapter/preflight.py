@@ -24,7 +24,7 @@ from webcrawl.adapter.scheduler import FrontierScheduler, in_use_here, runs_here
 from webcrawl.adapter.server_settings import has_server
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.user_settings import on_command_line
-from webcrawl.adapter.values import drop_unasked_sitemaps, plain_values
+from webcrawl.adapter.values import drop_unrequested_sitemaps, plain_values
 from webcrawl.base.errors import CannotStart, RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.own_code import made, require
@@ -275,7 +275,7 @@ def _checked_values(
     """Return the checked settings as the scheduler will have them. Raise SettingError."""
     values = plain_values(settings, name)
     if frontier is not None or not getattr(spider, "makes_pages", False):
-        drop_unasked_sitemaps(values)
+        drop_unrequested_sitemaps(values)
     return values
 
 

@@ -46,7 +46,7 @@ from webcrawl.adapter.request_passage import RequestIntake, RequestSource
 from webcrawl.adapter.request_trip import trip_of
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.user_settings import on_command_line, setting_warnings
-from webcrawl.adapter.values import drop_unasked_sitemaps, values_of
+from webcrawl.adapter.values import drop_unrequested_sitemaps, values_of
 from webcrawl.base.errors import CannotStart, lack
 from webcrawl.base.model import Link
 from webcrawl.base.readable import count, readable
@@ -97,7 +97,8 @@ def in_use_here(folder: object) -> CannotStart:
 
 
 class FrontierScheduler:
-    """Accepts requests as links, and hands out the request of each link when its host may be asked.
+    """Accepts requests as links, and hands out the request of each link when its host may be
+    requested.
 
     It also opens the crawl, takes its checkpoints and closes it. No method blocks.
     """
@@ -230,7 +231,7 @@ class FrontierScheduler:
         frontier = getattr(spider, "own_frontier", None)
         # A spider that makes its own requests asks for its own sitemaps
         if not makes_pages or frontier is not None:
-            drop_unasked_sitemaps(values)
+            drop_unrequested_sitemaps(values)
         return assemble(
             values,
             Surroundings(

@@ -123,7 +123,7 @@ def _copy_of(setting: Any) -> Any:
     return setting
 
 
-def drop_unasked_sitemaps(values: CheckedSettings) -> None:
+def drop_unrequested_sitemaps(values: CheckedSettings) -> None:
     """Switch SITEMAPS off unless the user has set it, for a spider that makes its own requests."""
     values["SITEMAPS"] = values["SITEMAPS"] or False
 

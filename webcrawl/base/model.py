@@ -309,7 +309,7 @@ class Outcome:
     wait: float = 0.0
     ip: str = ""  # the address that answered
     at: float = 0.0  # when it ended, seconds since 1970
-    ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
+    ended: float = 0.0  # the same by time.monotonic; 0: no host was requested
     # Whether the host answered, although the URL is not done: then the host has not failed
     answered: bool = False
     doubtful: bool = False  # the failure may be our own network's
@@ -442,7 +442,7 @@ class PageState:
     scored: PageScores | None = None  # what a SCORER says of it
     withheld: WithheldBytes | None = None  # there was a body, and it is not kept
     views: tuple[PageView, ...] = ()  # that a browser has made of the page, for the archive
-    again = False  # the URL is asked for again after this answer
+    again = False  # the URL is requested again after this answer
     was_begun = False  # of an archive: an earlier run began with this answer, and did not finish it
 
     def __init__(self, **found: Any) -> None:

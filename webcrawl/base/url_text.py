@@ -98,7 +98,7 @@ class Ports:
         self._allows = lru_cache(1024)(self._allow_authority)
 
     def allow(self, scheme: str, port: int) -> bool:
-        """Return whether a server may be asked on this port."""
+        """Return whether a server may be requested on this port."""
         is_gopher = scheme == "gopher"
         if port not in BAD and not is_gopher:
             return True

@@ -46,7 +46,7 @@ MAX_CHAIN_CHARS = 1024
 class Chase:
     """An origin's robots.txt that redirects elsewhere, until the last redirect is answered."""
 
-    url: str  # where the last redirect leads: it is asked for next
+    url: str  # where the last redirect leads: it is requested next
     hops: int  # redirects so far
     until: float  # the crawl's time from which the robots.txt counts as timed out
     chain: str  # the cookies set on the way
@@ -145,8 +145,8 @@ class RobotsAdmission:
         origin = origin_of(link.url)
         chase = self._chases.get(origin)
         url = chase.url if chase else robots_url(origin)
-        # Another host is asked in that host's turn (`answered` has queued it there), so the answer
-        # has to be waited for, though not for ever.
+        # Another host is requested in that host's turn (`answered` has queued it there), so the
+        # answer has to be waited for, though not for ever.
         if chase is not None and host_of(url) != host_of(link.url):
             if now < chase.until:
                 return OriginWait(now + WAIT_FOR_ROBOTS)
@@ -210,7 +210,7 @@ class RobotsAdmission:
         return self.book.validators(link.history).headers
 
     def dropped(self, link: Link) -> None:
-        """Note that a link was dropped unasked.
+        """Note that a link was dropped without a request.
 
         If it was a robots.txt on another host, the origin that waits for it stops waiting.
         """
@@ -240,15 +240,15 @@ class RobotsAdmission:
 class CrawlAdmission:
     """Asks the exclusions whether a URL may be fetched when its turn has come, then all other rules."""
 
-    def __init__(self, chain: Chain, asked: Sequence[Admission]) -> None:
-        """`chain` has the URL filters; `asked` are the other rules, in their order."""
+    def __init__(self, chain: Chain, admissions: Sequence[Admission]) -> None:
+        """`chain` has the URL filters; `admissions` are the other rules, in their order."""
         self.chain = chain
-        self._asked = asked
+        self._admissions = admissions
 
     def __call__(self, link: Link, now: float, /) -> Decision:
         if self.chain.reject(link.url):
             return Status.EXCLUDED
-        for next_decision in self._asked:
+        for next_decision in self._admissions:
             if decision := next_decision(link, now):
                 return decision
         return None
@@ -268,7 +268,7 @@ class RobotsAnswers:
         frontier: Frontier,
         other_drones: OtherDrones | None,
     ) -> None:
-        """`other_drones` may have asked for a robots.txt; None if the crawl is in no hive."""
+        """`other_drones` may have requested a robots.txt; None if the crawl is in no hive."""
         self._robots = robots
         self._uplink = uplink
         self._frontier = frontier

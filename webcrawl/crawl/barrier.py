@@ -11,7 +11,7 @@ What a kill does to a page, by how far it had come. Everything goes back to the 
                                 and archived already, and not a second time (inline.Halfway)
     it is booked, after the     the same: outputs are truncated, and the state is rolled back, so
     last COMMIT                 that its URL is queued again
-    it is in a COMMIT           nothing: its URL is not asked for again, and all it wrote is there
+    it is in a COMMIT           nothing: its URL is not requested again, and all it wrote is there
 
 A pipeline that writes by itself may thus get a page twice (docs/pipelines.md says what helps).
 """

@@ -71,7 +71,7 @@ class BoundLook:
     away: str = ""
     slots: int = 0  # downloads that fit at once; 0: no limit
     wanted: int = 0  # CONCURRENT_REQUESTS
-    asked: int = 0  # downloads and pages under way
+    active: int = 0  # downloads and pages under way
     naming: int = 0  # of these: those that wait for a name's address,
     securing: int = 0  # for the TLS handshake,
     receiving: int = 0  # for the rest of a body,
@@ -79,10 +79,10 @@ class BoundLook:
     reading: int = 0  # for a process that reads PDFs or documents, or gives scores,
     processing: int = 0  # for the spider and the pipelines
     hosts: int = 0  # hosts with any of these
-    ready: int = 0  # hosts that may be asked and are not
+    ready: int = 0  # hosts that may be requested and are not
     waiting: int = 0  # hosts with URLs that are left alone
     failing: int = 0  # of these: after failures,
-    told: int = 0  # as they asked by Retry-After,
+    told: int = 0  # as they demand by Retry-After,
     delayed: int = 0  # as robots.txt asks by Crawl-delay, and all others for politeness
     queued: int = 0  # URLs
     deferred: int = 0  # of these: URLs of deferred hosts,
@@ -133,8 +133,8 @@ def _loop(figures: BoundLook) -> Cause | None:
 
 
 def _nothing_to_do(figures: BoundLook) -> Cause | None:
-    """Return why there is nothing to fetch, or None if some host has URLs or is being asked."""
-    has_hosts = bool(figures.asked or figures.ready)
+    """Return why there is nothing to fetch, or None if some host has URLs or a request in flight."""
+    has_hosts = bool(figures.active or figures.ready)
     has_urls = figures.queued > figures.deferred + figures.over_budget
     if has_hosts or has_urls:
         return None
@@ -149,9 +149,9 @@ def _downloads(figures: BoundLook) -> Cause:
     """Return the step that downloads wait for, or the rule that hosts wait by."""
     # Ready hosts alone prove nothing: some slots are kept for hosts that are known to answer.
     # `slots` is 0 without a limit, and they are never full.
-    enough_slots_taken = 0 < FULL_SHARE_OF_SLOTS * figures.slots <= figures.asked
+    enough_slots_taken = 0 < FULL_SHARE_OF_SLOTS * figures.slots <= figures.active
     full = bool(figures.ready) and enough_slots_taken
-    if not full and figures.waiting >= figures.asked:
+    if not full and figures.waiting >= figures.active:
         return _waiting(figures)
     # a step of a download -> the downloads that are in it now
     steps = {
@@ -163,7 +163,7 @@ def _downloads(figures: BoundLook) -> Cause:
         Cause.PAGES: figures.processing,
     }
     step = max(steps, key=steps.__getitem__)
-    if steps[step] >= NAMED_SHARE_OF_DOWNLOADS * figures.asked:
+    if steps[step] >= NAMED_SHARE_OF_DOWNLOADS * figures.active:
         return step
     if not full:
         return Cause.ANSWERS
@@ -348,24 +348,24 @@ TIME_SHARES = ("ran", "crowded", "stalled", "late")  # are shares of the time
 FEW_FILES = "a higher ulimit -n: only {slots:.0f} of CONCURRENT_REQUESTS = {wanted:.0f} fit"
 CROWDED = "fewer other programs on this machine: they used the core {crowded} of the time"
 # as in the progress line
-HOSTS = "hosts: {hosts:.0f} asked {ready:.0f} ready {waiting:.0f} waiting"
+HOSTS = "hosts: {hosts:.0f} active {ready:.0f} ready {waiting:.0f} waiting"
 FIGURES = {
     Cause.BANDWIDTH: "{bytes} received per second",
     Cause.DISK: "the event loop waited for files {stalled} of the time and was busy {ran}",
     Cause.PROCESSOR: "the event loop was busy {ran} of the time, {pages:.0f} pages per second",
-    Cause.NAMES: "{naming:.0f} of {asked:.0f} downloads wait for an address",
-    Cause.TLS: "{securing:.0f} of {asked:.0f} downloads are in a handshake",
-    Cause.TRANSFER: "{receiving:.0f} of {asked:.0f} downloads receive a body, {bytes} per second in all",
-    Cause.BROWSER: "{rendering:.0f} of {asked:.0f} pages in progress are in the browser or wait for it",
+    Cause.NAMES: "{naming:.0f} of {active:.0f} downloads wait for an address",
+    Cause.TLS: "{securing:.0f} of {active:.0f} downloads are in a handshake",
+    Cause.TRANSFER: "{receiving:.0f} of {active:.0f} downloads receive a body, {bytes} per second in all",
+    Cause.BROWSER: "{rendering:.0f} of {active:.0f} pages in progress are in the browser or wait for it",
     Cause.READERS: (
-        "{reading:.0f} of {asked:.0f} pages in progress wait for a process that reads "
+        "{reading:.0f} of {active:.0f} pages in progress wait for a process that reads "
         "or scores them"
     ),
     Cause.PAGES: (
-        "{processing:.0f} of {asked:.0f} pages in progress are there; the event loop was busy "
+        "{processing:.0f} of {active:.0f} pages in progress are there; the event loop was busy "
         "{ran} of the time and held up {late}"
     ),
-    Cause.SLOTS: "{asked:.0f} downloads in progress, {ready:.0f} more hosts are ready",
+    Cause.SLOTS: "{active:.0f} downloads in progress, {ready:.0f} more hosts are ready",
     Cause.ANSWERS: HOSTS,
     Cause.FAILURES: "{failing:.0f} of {waiting:.0f} waiting hosts have failed",
     Cause.RETRY_AFTER: "{told:.0f} of {waiting:.0f} waiting hosts have sent it",

@@ -108,7 +108,7 @@ TIMED_OUT, TOO_MANY = 408, 429  # requests: as with 5xx, the server says that it
 ANSWERS = "answers"
 PAGES = "pages"  # the counter of those that are pages
 PROBES = "probes"
-REPEATS = "repeats"  # the counter of answers that ended nothing: their URLs were asked for again
+REPEATS = "repeats"  # the counter of answers that ended nothing: their URLs were requested again
 # the link comes again as if it had not been taken
 NO_OUTCOMES = frozenset((Status.UNTRIED, Status.YIELDED))
 
@@ -280,32 +280,34 @@ class Crawl:
             outcome.blocked_by = block_page_vendor(
                 exchange.state.recognised, robots=link.is_prerequisite
             )
-        was_asked = outcome.ended > 0.0  # else a cache or a middleware has answered, and no host
-        is_final = self._free_host(link, outcome, was_asked=was_asked)
+        # else a cache or a middleware has answered, and no host
+        was_requested = outcome.ended > 0.0
+        is_final = self._free_host(link, outcome, was_requested=was_requested)
         # a block page is an answer of the URL, although the URL is retried
-        is_logged = not was_asked or is_final or bool(outcome.blocked_by)
+        is_logged = not was_requested or is_final or bool(outcome.blocked_by)
         counter = counted_as(link.path)
         if counter == ANSWERS and not is_logged:
             counter = REPEATS
         self._counted(outcome, exchange, counter)
         if is_logged:
             self._count_page(link, outcome, exchange)
-        if not was_asked:
+        if not was_requested:
             notes = withheld.state.notes if withheld is not None else ()
+            # `unasked` is an annotation that logs of crawls have.
             parts.log.finished(link, outcome, None, ["unasked", *notes])
         elif is_logged:
             proxy_note = [PROXY] if outcome.by_proxy else []
             parts.log.finished(link, outcome, exchange, [*notes_of(link, exchange), *proxy_note])
         return not is_final
 
-    def _free_host(self, link: Link, outcome: Outcome, *, was_asked: bool) -> bool:
-        """Tell the frontier how a download has ended, so that its host can be asked again.
+    def _free_host(self, link: Link, outcome: Outcome, *, was_requested: bool) -> bool:
+        """Tell the frontier how a download has ended, so that its host can be requested again.
 
         Return False if the frontier has queued the URL once more.
         """
         parts = self.parts
-        if not was_asked:
-            parts.frontier.unasked(link, parts.clock())
+        if not was_requested:
+            parts.frontier.end_without_request(link, parts.clock())
             return True
         if parts.crawl_end.needs_downloads:
             parts.crawl_end.note_download(
@@ -327,7 +329,7 @@ class Crawl:
         parts = self.parts
         if parts.halfway:
             parts.halfway.finished(link.url)
-        parts.frontier.unasked(link, parts.clock())
+        parts.frontier.end_without_request(link, parts.clock())
         self._counted(Outcome(status), None)
         parts.refusals.dropped(link, status)
 
@@ -362,7 +364,7 @@ class Crawl:
             self.parts.counters[PAGES] += not (notes and has_block_page(notes))
 
     def _ended(self, outcome: Outcome) -> float:
-        """Return the crawl's time at which a download ended; 0 if no host was asked."""
+        """Return the crawl's time at which a download ended; 0 if no host was requested."""
         return self.parts.clock.at(outcome.ended) if outcome.ended else 0.0
 
     # -- commands
@@ -440,7 +442,7 @@ class Crawl:
         )
 
     def _may_return(self) -> bool:
-        """Return whether a host may be asked once there is a network: not all left are paused."""
+        """Return whether a host may be requested once there is a network: not all left are paused."""
         figures = self.parts.frontier.look.figures()
         return (
             bool(figures["hosts"] or figures["deferred_due"]) or not self.parts.frontier.resting()
@@ -456,13 +458,13 @@ class Crawl:
         # The cache of recent links has kept these from the seen store. Without it, the store's own
         # cache would have known them, so they count as its hits.
         known = counters["links/known"]
-        asked = seen["submitted"] + known
+        lookups = seen["submitted"] + known
         figures = frontier.look.figures()
         if due := figures["deferred_due"]:  # a time of the crawl's clock; 0: there is none
             figures["deferred_due"] = parts.clock.wall(due)
         if self._is_over:
             figures = at_rest(figures)
-        seen["cache_hit_rate"] = (seen["cache_hits"] + known) / asked if asked else 0.0
+        seen["cache_hit_rate"] = (seen["cache_hits"] + known) / lookups if lookups else 0.0
         own = {
             **{name: counters[name] for name in (PAGES, ANSWERS, "failures", "bytes")},
             **counters,
@@ -493,7 +495,7 @@ class Crawl:
         """Take a checkpoint. `last`: nothing is in flight any more.
 
         Only then it has the mark CLEAN. A run that does not find the mark knows that hosts were
-        asked after the checkpoint.
+        requested after the checkpoint.
         """
         self.parts.db.set(CLEAN, b"1" if last else b"")
         self.parts.db.checkpoint()

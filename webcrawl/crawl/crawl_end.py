@@ -9,8 +9,8 @@ class CrawlEnd:
     """Decides how long the crawl waits for deferred and failing hosts (`Crawl.pending` asks).
 
     The wait is in proportion: OUTAGE_END_WAIT, or the time that the run took until then if that is
-    shorter. A run that has not asked any host yet waits for OUTAGE_END_WAIT, so that a crawl that
-    is resumed asks before it ends again.
+    shorter. A run that has not requested any host yet waits for OUTAGE_END_WAIT, so that a crawl
+    that is resumed asks before it ends again.
     """
 
     def __init__(self, wait: float, begun: float = 0.0, *, shortens: bool = True) -> None:
@@ -22,7 +22,7 @@ class CrawlEnd:
         self.wait = wait
         self._begun = begun
         self._shortens = shortens
-        self._has_asked = False  # a download of this run has ended
+        self._has_requested = False  # a download of this run has ended
         # Whether `note_download` changes anything. Nearly never, and every page would call it.
         self.needs_downloads = True
         # Since when only hosts that do not answer have been left; None: others are
@@ -37,9 +37,9 @@ class CrawlEnd:
 
         An answer begins the wait anew, and so does the first download of the run.
         """
-        if answered or not self._has_asked:
+        if answered or not self._has_requested:
             self._since = None
-        self._has_asked = True
+        self._has_requested = True
         self.needs_downloads = self._since is not None
 
     def is_reached(
@@ -47,9 +47,9 @@ class CrawlEnd:
     ) -> bool:
         """Return whether only hosts that do not answer have been left for as long as the wait.
 
-        `resting`: no other hosts are left now. `busy`: one of them is being asked. `may_recover`:
-        one of them has answered before, and was not asked again since it failed. It is asked once
-        more before the crawl ends, if that is within OUTAGE_END_WAIT.
+        `resting`: no other hosts are left now. `busy`: one of them has a request in flight.
+        `may_recover`: one of them has answered before, and was not requested again since it failed.
+        It is requested once more before the crawl ends, if that is within OUTAGE_END_WAIT.
         """
         if not resting:
             self._since = None
@@ -69,6 +69,6 @@ class CrawlEnd:
         return min((end for end in ends if end > now), default=None)
 
     def _shorter_wait(self, since: float) -> float:
-        if not self._shortens or not self._has_asked:
+        if not self._shortens or not self._has_requested:
             return self.wait
         return min(self.wait, max(SHORTEST_WAIT, since - self._begun))

@@ -13,7 +13,7 @@ from webcrawl.base.model import Link, Packed, is_needed, may_need, pack_found, u
 from webcrawl.base.numbers import fitting
 from webcrawl.base.own_code import OwnCodeError
 from webcrawl.base.readable import count
-from webcrawl.crawl.redirect_chain import cookie_header, has_asked
+from webcrawl.crawl.redirect_chain import cookie_header, has_requested
 from webcrawl.frontier.core import Heard
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.seen.portions import PORTION, Portions
@@ -161,19 +161,19 @@ class Discovery:
         return self._pipeline.chain.within(url)
 
     def redirected(self, page: Link, location: str, chain: str) -> None:
-        """Submit the target of a redirect; `chain`: what was asked for on the way, and its cookies.
+        """Submit the target of a redirect; `chain`: what was requested on the way, and its cookies.
 
-        A target that was asked for in this chain is asked for again if it gets other cookies now.
+        A target that was requested in this chain is requested again if it gets other cookies now.
         """
         self._counters["links"] += 1
         page = self._marked_if_entrance(page)
         cookies = cookie_header(chain, location) if chain else b""
-        was_asked = bool(cookies) and has_asked(chain, self._pipeline.key(location))
-        if self._discovery_sink is not None or not was_asked:
+        was_requested = bool(cookies) and has_requested(chain, self._pipeline.key(location))
+        if self._discovery_sink is not None or not was_requested:
             filters = self._pipeline.requisites if is_needed(page.path) else None
             self._submit(page, "R", [location], "R", "", chain, filters)
             return
-        # Only what this chain itself has asked for: with any URL that is known, each page that
+        # Only what this chain itself has requested: with any URL that is known, each page that
         # redirects to `/login` would fetch that again. A loop that changes no cookie ends here, at
         # the seen store; one that sets a new one each time ends at REDIRECT_MAX_HOPS.
         repeated = Link(location, page.path + "R", page.url, page.seed, chain=chain)

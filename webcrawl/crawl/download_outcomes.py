@@ -14,18 +14,18 @@ from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.errors import DOUBTFUL, FetchError, NoNetwork, NotRunning, ProxyFailed, Untried
-from webcrawl.net.header_times import NAMES, asked_wait
+from webcrawl.net.header_times import NAMES, retry_after_of
 from webcrawl.net.protocols import Proxy
 from webcrawl.net.shortage import RunningClock, is_ours
 from webcrawl.store.jobdir.index_line import NOT_MODIFIED
 
 logger = logging.getLogger(__name__)
 
-WHOLE = "download_fail_on_dataloss"  # in what was asked: whether the answer is to be whole
+WHOLE = "download_fail_on_dataloss"  # in the meta of a request: whether the answer is to be whole
 # Reasons for which a body is truncated that may be whole next time. The others are final: `length`
 # is the crawl's own choice, and broken chunks (`unspecified`) are the server's way.
 RETRYABLE_TRUNCATIONS = ("disconnect", "time")
-# seconds, and the host's usual wait, until what failed while this process was stopped is asked
+# seconds, and the host's usual wait, until what failed while this process was stopped is requested
 # again
 RETRY_WAIT_AFTER_STOP = 2.0
 # seconds: if any request was answered within so many, a proxy that fails is itself at fault, and not
@@ -33,7 +33,7 @@ RETRY_WAIT_AFTER_STOP = 2.0
 RECENT_ANSWER = 300.0
 
 
-class Asked(Protocol):
+class RequestLike(Protocol):
     """A request that was sent, or an object with its URL and meta."""
 
     @property
@@ -75,7 +75,7 @@ class Outcomes:
         self._retry_times = retry_times
         self._answered_at = float("-inf")  # the last answer, whatever the proxy; time.monotonic
 
-    def note_answer(self, request: Asked, trip: Trip, status: int) -> None:
+    def note_answer(self, request: RequestLike, trip: Trip, status: int) -> None:
         """Note the outcome of a download that has an answer, whole or not."""
         outcome = outcome_of(status, trip.begun)
         trip.outcome = outcome
@@ -89,7 +89,7 @@ class Outcomes:
             _add(outcome, exchange, trip.fetched)
             self._note_unfinished(request, trip, outcome, exchange)
 
-    def note_failure(self, request: Asked, trip: Trip, error: Exception) -> None:
+    def note_failure(self, request: RequestLike, trip: Trip, error: Exception) -> None:
         """Note the outcome of a download that has failed, by the error and its cause.
 
         `error` has been `judged`.
@@ -113,7 +113,7 @@ class Outcomes:
         trip.comes_again = outcome.status in NO_OUTCOMES
         self._tell_failure(trip, cause)
 
-    def _retries_after(self, status: int, request: Asked, trip: Trip) -> int | None:
+    def _retries_after(self, status: int, request: RequestLike, trip: Trip) -> int | None:
         """Return how many retries a failed request has, or None if its host decides."""
         retries = _retries(request.meta)
         if retries is None and status == Status.CONNECTION_LOST and _has_errback(trip):
@@ -136,7 +136,7 @@ class Outcomes:
         return error.proxy not in self._ours and has_recent_answer
 
     def _note_unfinished(
-        self, request: Asked, trip: Trip, outcome: Outcome, exchange: Exchange
+        self, request: RequestLike, trip: Trip, outcome: Outcome, exchange: Exchange
     ) -> None:
         """Note that a part of the answer is missing, or all of it for now.
 
@@ -151,7 +151,7 @@ class Outcomes:
             for hear in self._unfinished:
                 hear(trip)
 
-    def _note_short(self, request: Asked, trip: Trip, outcome: Outcome, reason: str) -> None:
+    def _note_short(self, request: RequestLike, trip: Trip, outcome: Outcome, reason: str) -> None:
         """Note that a part of a page is missing.
 
         Where answers need not be whole, the URL is retried only if our own network turns out to
@@ -167,7 +167,7 @@ class Outcomes:
             outcome.wait = RETRY_WAIT_AFTER_STOP
             outcome.doubtful = False
 
-    def judged(self, request: Asked, error: Exception, begun: float) -> Exception:
+    def judged(self, request: RequestLike, error: Exception, begun: float) -> Exception:
         """Return the error of a download; it is Untried if our network or process was to blame.
 
         Untried is charged neither to the URL nor to its host.
@@ -186,14 +186,14 @@ class Outcomes:
         """Return the name under which statistics know this error."""
         return f"{type(error).__module__}.{type(error).__qualname__}"
 
-    def _status(self, error: Exception, request: Asked) -> int:
+    def _status(self, error: Exception, request: RequestLike) -> int:
         """Return the status that stands for an error: the machine's, the download's, or a bug's."""
         if is_untried(error) or lack(error):
             return Status.UNTRIED
         cause = fetch_error(error)
         return cause.status if cause is not None else self.status_of_other(error, request)
 
-    def status_of_other(self, error: Exception, request: Asked) -> int:
+    def status_of_other(self, error: Exception, request: RequestLike) -> int:
         """Return the status of a download that failed by a mistake in code, and log the error."""
         logger.error("Error downloading %s", request, exc_info=error)
         return Status.UNEXPECTED
@@ -234,7 +234,7 @@ def _doubtful(error: Exception) -> bool:
 
 
 def _is_unfinished(outcome: Outcome) -> bool:
-    """Return whether an answer may be asked for again: an error, a part, or "come back later"."""
+    """Return whether an answer may be requested again: an error, a part, or "come back later"."""
     asks_to_wait = outcome.status == ACCEPTED and bool(outcome.wait)
     return outcome.status >= 400 or bool(outcome.short) or asks_to_wait
 
@@ -287,4 +287,4 @@ def _add(outcome: Outcome, exchange: Exchange, fetched: Outcome | None) -> None:
     if exchange.unmodified:  # the page is another one's
         outcome.status = NOT_MODIFIED
     if not NAMES.isdisjoint(exchange.names):
-        outcome.wait = asked_wait(exchange.headers, outcome.at)
+        outcome.wait = retry_after_of(exchange.headers, outcome.at)

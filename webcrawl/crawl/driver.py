@@ -5,14 +5,14 @@ Crawls with callbacks, middlewares or handlers of other projects run on Scrapy's
 
 The life of a URL:
 
-    take      the frontier hands out a link whose host may be asked now; it travels on as a Trip
+    take      the frontier hands out a link whose host may be requested now; it travels on as a Trip
     fetch     in a task of its own, until the outcome is known. Then it enters the barrier, which keeps it back only
               while a checkpoint is taken
     visit     pages at hand are read together, one stage after the other, and their links are submitted
     process   each page goes through the processors; a page that has to wait there goes on in a task of its own
     finish    what the page writes is written, its URL is booked or put back, and it leaves the barrier
 
-A failure, an answer that is to be asked for again, and a fetch that the end of the crawl cancels
+A failure, an answer that is to be requested again, and a fetch that the end of the crawl cancels
 go from `fetch` straight to `finish`. What the crawl fetches for itself, a robots.txt or a probe, is
 heard instead of visited, alone, because links may wait for it.
 

@@ -70,7 +70,7 @@ class CdxServers:
         if exchange.digest in self._found:
             return self._found[exchange.digest]
         all_have_answered = True
-        # By the host: a lane keeps the captures of the hosts that it has asked for.
+        # By the host: a lane keeps the captures of the hosts that it has looked up.
         lane = self._lanes[crc32(host_of(exchange.url).encode()) % LANES]
         for server, worker in lane:
             answer = asyncio.wrap_future(worker.submit(_find, server, exchange))
@@ -127,7 +127,7 @@ T = TypeVar("T")
 SLICE_PAUSE = 0.001  # seconds between two slices of the work ahead
 PROGRESS_INTERVAL = 10.0  # seconds between two log lines on how far it is
 THREADS = 4  # records read at once
-# bytes of earlier pages at hand, while their URLs are asked for; beyond it, pages are fetched whole
+# bytes of earlier pages at hand, while their URLs are requested; beyond it, pages are fetched whole
 BYTES_AT_HAND = 64 << 20
 HOSTS_REMEMBERED = 10_000  # for which signs against conditions are kept
 # URLs in a row that failed with a condition and are answered without: their host does not bear any
@@ -198,7 +198,7 @@ class Since:
         """
         if not _has_earlier_state(trip, url, headers):
             return None
-        known = await self._asked(self._earlier.of_url, visible(url))
+        known = await self._found(self._earlier.of_url, visible(url))
         trip.begun = time.monotonic()  # a slow disk does not make the host a slow one
         if known is None or known.page is None:
             return known
@@ -260,7 +260,7 @@ class Since:
         if exchange.state.refers is not None or not is_comparable(exchange):
             return
         try:
-            exchange.state.refers = await self._asked(self._earlier.of_answer, exchange)
+            exchange.state.refers = await self._found(self._earlier.of_answer, exchange)
             # A CDX server is asked after the answer: none finds a digest without its URL, and none
             # has bodies for a 304, so nothing would be gained before the request.
             if exchange.state.refers is None and self._servers is not None:
@@ -269,7 +269,7 @@ class Since:
             self._fail(error)
             raise
 
-    async def _asked(self, look: Callable[[A], T], what: A) -> T:
+    async def _found(self, look: Callable[[A], T], what: A) -> T:
         """Return the finding of a thread, and count what could not be read meanwhile."""
         found = await asyncio.wrap_future(next(self._next_workers).submit(look, what))
         lost = self._earlier.lost - self._lost_counted

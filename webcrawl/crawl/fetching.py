@@ -49,8 +49,8 @@ LOST: dict[str, type[FetchError]] = {
 OF_ROBOTS = {"dont_retry": True, WHOLE: False}
 
 
-class Asked(NamedTuple):
-    """What was asked, as far as the outcome depends on it."""
+class RequestFacts(NamedTuple):
+    """A request, as far as the outcome depends on it."""
 
     url: str
     meta: Mapping[str, Any]
@@ -165,17 +165,17 @@ class Fetching:
         A failure is an outcome, and raises nothing. At the end all hooks of `left` are called,
         whatever became of it.
         """
-        asked = Asked(link.url, OF_ROBOTS if link.is_own else {})
+        request = RequestFacts(link.url, OF_ROBOTS if link.is_own else {})
         trip.begun = time.monotonic()
         try:
             exchange = await self._download(trip, link)
         except Exception as error:  # noqa: BLE001 - the outcome says what it means
             self._outcomes.note_failure(
-                asked, trip, self._outcomes.judged(asked, error, trip.begun)
+                request, trip, self._outcomes.judged(request, error, trip.begun)
             )
             return False
         else:
-            self._outcomes.note_answer(asked, trip, exchange.status)
+            self._outcomes.note_answer(request, trip, exchange.status)
             if self._since is not None:
                 await self._since.compare(exchange)
             return await self._read_ahead(trip)
@@ -342,7 +342,7 @@ async def read(
     If the crawl ended meanwhile, or reading failed, the page is fetched again by the next run: an
     error ends the crawl (`on_lack`).
     """
-    trip.fetched = trip.outcome  # its host may be asked again
+    trip.fetched = trip.outcome  # its host may be requested again
     task = running.begin(trip)
     trip.readers += 1
     try:

@@ -13,7 +13,7 @@ Why no URL is fetched twice in a hive, although no drone knows what the others h
                    take URLs by then: its fence has closed (hive/fence.py), and `hive adopt --lost`
                    waits for one that is longer than the lease
 
-After a kill, the URLs that were asked for since the drone's last checkpoint are fetched again, as
+After a kill, the URLs that were requested since the drone's last checkpoint are fetched again, as
 in any crawl.
 """
 

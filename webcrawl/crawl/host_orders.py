@@ -128,7 +128,7 @@ class HostOrders(HostInspector):
         return f"{name} is no longer paused"
 
     def retry(self, name: str) -> str:
-        """Have a host asked again as soon as politeness allows, and say when that is."""
+        """Have a host requested again as soon as politeness allows, and say when that is."""
         if self.frontier.core.is_foreign(name):
             return ELSEWHERE.format(name)
         if name in self._paused_hosts.names:
@@ -136,7 +136,7 @@ class HostOrders(HostInspector):
         now = self.now()
         for origin in self.book.origins(name):
             self.book.try_again(origin, now)
-        # Failures stay: without them a dead host would be asked twelve more times.
+        # Failures stay: without them a dead host would be requested twelve more times.
         due = self._steering.retry(name, now)  # the crawl's time
         facts = self.frontier.look.facts(name)
         if not facts.queued:

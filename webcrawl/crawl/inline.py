@@ -182,7 +182,9 @@ class InlineDownloads:
         return self._clock()
 
     def seconds_until(self, name: str) -> float:
-        """Return the seconds until the host may be asked: 0 or less if it may, infinite while lent."""
+        """Return the seconds until the host may be requested: 0 or less if it may, infinite while
+        lent.
+        """
         return self._lending.ready_at(name) - self._clock()
 
     def seconds_reserved(self, name: str) -> float:
@@ -247,7 +249,7 @@ class InlineDownloads:
         return page is None or self._halfway.is_new(page.url, key)
 
     def _ended_at(self, outcome: Outcome) -> float:
-        """Return the crawl's time at which a download ended; 0 if no host was asked."""
+        """Return the crawl's time at which a download ended; 0 if no host was requested."""
         return self._clock.at(outcome.ended) if outcome.ended else 0.0
 
 

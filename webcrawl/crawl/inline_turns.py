@@ -122,13 +122,13 @@ class Turns:
             elif link is None:
                 self.own_left(line.name)
             elif not grant.result() or isinstance(grant.result(), Link):
-                # The host is the caller's, who was cancelled before it heard of that, and has asked
-                # nothing: 0 is Status.UNTRIED.
+                # The host is the caller's, who was cancelled before it heard of that, and has
+                # requested nothing: 0 is Status.UNTRIED.
                 self.leave(link, Outcome(0))
             raise
 
     def leave(self, link: Link, outcome: Outcome | None) -> None:
-        """Book that the link's host was asked, with this outcome, and hand the host on.
+        """Book that the link's host was requested, with this outcome, and hand the host on.
 
         Without an outcome the caller has given up. If booking fails, the crawl ends.
         """
@@ -152,7 +152,7 @@ class Turns:
                 self._serve(line)
 
     def others_wait(self, link: Link) -> bool:
-        """Return whether the host is going to be asked again soon."""
+        """Return whether the host is going to be requested again soon."""
         line = self.lines.get(host_of(link.url))
         return line is not None and bool(line.waiting)
 

@@ -313,8 +313,8 @@ def shown(facts: HostFacts, now: float) -> dict[str, Any]:
             "away": round(failed.away),
             "ago": round(now - failed.at, 1),
         }
-        if failed.asked:
-            found["last_failure"]["retry_after"] = failed.asked
+        if failed.retry_after:
+            found["last_failure"]["retry_after"] = failed.retry_after
     return found
 
 

@@ -224,13 +224,13 @@ def families(look: CrawlLook) -> Iterator[Metric]:
             yield GaugeMetricFamily(PREFIX + row.metric, row.says, value=figures[row.key])
     turns = HostTurns.of(figures)
     hosts = {
-        "asked": turns.asked,
+        "active": turns.active,
         "ready": turns.ready,
         "waiting": turns.waiting,
         "deferred": figures["hosts_deferred"],
     }
     yield _gauges(
-        "hosts", "Hosts in rotation (asked, ready, waiting), and deferred hosts.", "state", hosts
+        "hosts", "Hosts in rotation (active, ready, waiting), and deferred hosts.", "state", hosts
     )
     troubles = {name: look.trouble == said for said, name in TROUBLES.items()}
     troubles[ENGINE] = look.engine_paused

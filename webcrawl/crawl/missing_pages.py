@@ -1,4 +1,4 @@
-"""What hosts show for URLs that cannot exist: each is asked for one (docs/block-pages.md).
+"""What hosts show for URLs that cannot exist: one is requested from each (docs/block-pages.md).
 
 A host that answers it with a page has soft 404s, which look like that page. What it shows is kept
 in its record. A soft 404 must have its title and nearly its text: by the text alone, catalogues

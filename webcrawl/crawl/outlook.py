@@ -64,9 +64,9 @@ class Outlook:
 
     @property
     def trouble(self) -> str:
-        """Return why nothing is fetched, or why some hosts cannot be asked; empty if all can.
+        """Return why nothing is fetched, or why some hosts cannot be requested; empty if all can.
 
-        Without name servers, hosts whose addresses are known can still be asked.
+        Without name servers, hosts whose addresses are known can still be requested.
         """
         return self.stopped_by or self._parts.uplink.trouble
 
@@ -97,7 +97,8 @@ class Outlook:
 
     def glance(self) -> dict[str, Any]:
         """Figures of the progress line; URLs by level; their outcomes, and the times of downloads."""
-        # While hosts are asked, the crawl does not wait for those that must not be asked yet.
+        # While hosts are requested, the crawl does not wait for those that must not be requested
+        # yet.
         is_busy = bool(self.stopped_by) or self._parts.frontier.in_flight > 0
         waits = str(self.servers) if is_busy else self._all_waits()
         return {

@@ -15,7 +15,7 @@ from webcrawl.crawl.visitor import Visitor
 from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.reading_limits import Bandwidth
 
-NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware stopped the request: no host was asked
+NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware stopped the request: no host was requested
 Archive = Callable[[Link, Exchange], None]
 
 

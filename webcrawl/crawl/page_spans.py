@@ -50,7 +50,7 @@ class PageSpans:
 
     def on_ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Report a fetch as a span for tracing, with a child for each step of the download."""
-        if exchange is None and not outcome.ended:  # no host was asked
+        if exchange is None and not outcome.ended:  # no host was requested
             return
         timings = exchange.timings if exchange is not None else Timings(total=outcome.seconds)
         started = exchange.started if exchange is not None else outcome.at - outcome.seconds

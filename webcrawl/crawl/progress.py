@@ -339,7 +339,7 @@ def revisits_in_words(figures: Mapping[str, Any]) -> list[str]:
 
 
 def short_line(figures: Mapping[str, Any], rate: float) -> str:
-    """Return the progress in 80 columns, whatever the numbers; hosts asked/ready/waiting.
+    """Return the progress in 80 columns, whatever the numbers; hosts active/ready/waiting.
 
     There is no room for all: why the crawl waits goes before the freshness of pages, and that
     before the URLs seen. `rate`: pages per second.

@@ -177,11 +177,11 @@ def _path(url: str) -> bytes:
     return b"/" + url.split("/", 3)[3].partition("?")[0].encode()
 
 
-def _covers(path: bytes, asked: bytes) -> bool:
+def _covers(path: bytes, requested: bytes) -> bool:
     """Return whether the path of a cookie covers one that is requested (RFC 6265 5.1.4)."""
-    if not asked.startswith(path):
+    if not requested.startswith(path):
         return False
-    rest = asked[len(path) :]
+    rest = requested[len(path) :]
     return not rest or path.endswith(b"/") or rest.startswith(b"/")
 
 
@@ -200,7 +200,7 @@ def cookie_header(chain: str, url: str) -> bytes:
     return header(_jar(word), url) if word else b""
 
 
-def has_asked(chain: str, key: int) -> bool:
+def has_requested(chain: str, key: int) -> bool:
     """Return whether the URL with this key was requested in this chain."""
     return f"{key:x}" in chain.partition("~")[0].split(".")
 

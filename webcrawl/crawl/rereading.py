@@ -16,8 +16,8 @@ from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
 SILENT = 1 << 14
 
 
-class Unasked(RobotsAnswers):
-    """Nobody is asked, so rules do not matter."""
+class NoRobotsAnswers(RobotsAnswers):
+    """Nothing is requested, so rules do not matter."""
 
     def answered(self, *_: Any, **__: Any) -> Sequence[str]:
         """Book nothing, and name no sitemaps."""
@@ -85,7 +85,7 @@ class Counted(Discovery):
 class Offline(Crawl):
     """Has no budgets, and no rules that would have to be obeyed."""
 
-    robots_answers: type[RobotsAnswers] = Unasked
+    robots_answers: type[RobotsAnswers] = NoRobotsAnswers
     has_budgets = False
 
 

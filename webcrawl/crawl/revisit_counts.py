@@ -68,7 +68,7 @@ class RevisitCounts(Part):
     # -- counting
 
     def taken(self) -> None:
-        """Count a page that was fetched again, or whose host was asked in vain."""
+        """Count a page that was fetched again, or whose host was requested in vain."""
         self._counters[f"{PREFIX}taken"] += 1
 
     def moved(self, url: str) -> None:
@@ -103,7 +103,7 @@ class RevisitCounts(Part):
             return
         self._counters[PREFIX + ENDS[judgement.change, judgement.by]] += 1
 
-    # -- asked
+    # -- requested
 
     def figures(self, *, anew: bool = False) -> RevisitFigures:
         """Return all figures: counts as they are, estimates up to LASTS seconds old.

@@ -110,8 +110,8 @@ class Revisiting(Part, Feature):
         self._honesty = Honesty(random, saved.get("honesty", b""))
         # by URL, of pages in the frontier: a cache, so that most need not be read from their links
         self._records_of_due: dict[str, PageRecord] = {}
-        # URLs under way that were asked for without a condition although there are validators
-        self._asked_unconditionally: set[str] = set()
+        # URLs under way that were requested without a condition although there are validators
+        self._requested_unconditionally: set[str] = set()
         # URLs under way whose record has gone to where they were redirected
         self._moved_urls: set[str] = set()
         self._next_feed_at = 0.0  # by the crawl's clock
@@ -131,7 +131,7 @@ class Revisiting(Part, Feature):
 
     def now(self) -> RevisitFigures:
         """Return the figures of this moment, which are counted nowhere."""
-        budget = self.split.asked() if self._on else 0.0
+        budget = self.split.useful_rate() if self._on else 0.0
         return RevisitFigures(records=len(self), waiting=self._due.total, budget=budget)
 
     def next_figures(self) -> dict[str, int | float]:
@@ -227,14 +227,14 @@ class Revisiting(Part, Feature):
         Call it when the page is handed out: `on_ended` or `on_put_back` forgets what is noted here.
         """
         record = self._record(link) if link.history and link.is_revisit else None
-        # What is gone is asked for without a condition: those who heard that it is gone need all of
+        # What is gone is requested without a condition: those who heard that it is gone need all of
         # it when it is back, even if it is as before.
         if record is None or record.gone:
             return []
         conditions = Validators(record.etag, record.modified).headers
         # Now and then without them, to find hosts that answer 304 although the page has changed.
         if conditions and self._honesty.asks_plainly(link.url, record, self._clock()):
-            self._asked_unconditionally.add(link.url)
+            self._requested_unconditionally.add(link.url)
             return []
         return conditions
 
@@ -330,17 +330,17 @@ class Revisiting(Part, Feature):
 
     def on_put_back(self, link: Link) -> None:
         """Forget that a page was handed out: it was not fetched, and comes again."""
-        self._asked_unconditionally.discard(link.url)
+        self._requested_unconditionally.discard(link.url)
 
     def on_ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Book the end of a URL, fetched or not, in the same turn as the crawl log does."""
         if link.request or link.is_prerequisite:
             return
-        asked = outcome.ended > 0.0  # 0: no host was asked
-        now = self._clock.at(outcome.ended) if asked else self._clock()
+        was_requested = outcome.ended > 0.0  # 0: no host was requested
+        now = self._clock.at(outcome.ended) if was_requested else self._clock()
         if link.history:
-            self._book_revisit(link, outcome, exchange, now, asked=asked)
-        elif asked:
+            self._book_revisit(link, outcome, exchange, now, was_requested=was_requested)
+        elif was_requested:
             self.split.fetched_new(now)
             self._book_first_turn(link, exchange, now)
 
@@ -375,19 +375,25 @@ class Revisiting(Part, Feature):
         return self._on and self.signals is not None and self.signals.has_listing(host_of(url))
 
     def _book_revisit(
-        self, link: Link, outcome: Outcome, exchange: Exchange | None, now: float, *, asked: bool
+        self,
+        link: Link,
+        outcome: Outcome,
+        exchange: Exchange | None,
+        now: float,
+        *,
+        was_requested: bool,
     ) -> None:
         """Book what came of a page that has a record: it is queued for its next visit, or dropped.
 
-        `asked`: whether its host was asked. Each way on is a method of its own: fetched ahead,
-        moved, not asked, missing, fetched.
+        `was_requested`: whether a request was sent. Each way on is a method of its own: fetched
+        ahead, moved, not requested, missing, fetched.
         """
         record = self._record(link)
         if record is None:  # a history that cannot be read
             return
-        without_condition = link.url in self._asked_unconditionally
-        self._asked_unconditionally.discard(link.url)
-        if asked:
+        without_condition = link.url in self._requested_unconditionally
+        self._requested_unconditionally.discard(link.url)
+        if was_requested:
             self.counts.taken()
         judgement = exchange.state.revisit if exchange is not None else None
         if is_ahead(link):
@@ -397,8 +403,8 @@ class Revisiting(Part, Feature):
         self._count_back(record, now)
         if link.url in self._moved_urls:
             self._keep_moved(record, now)
-        elif not asked:
-            self._keep_unasked(record, link, outcome, now)
+        elif not was_requested:
+            self._keep_unrequested(record, link, outcome, now)
         elif judgement is None or exchange is None or judgement.change is Change.GONE:
             self._keep_missing(record, outcome, now)
         else:
@@ -410,7 +416,9 @@ class Revisiting(Part, Feature):
                 )
             self._learn_and_queue(record, link, exchange, judgement, now)
 
-    def _keep_unasked(self, record: PageRecord, link: Link, outcome: Outcome, now: float) -> None:
+    def _keep_unrequested(
+        self, record: PageRecord, link: Link, outcome: Outcome, now: float
+    ) -> None:
         """Keep the record of a page that was not fetched, unless it is not wanted any more."""
         if self._is_unwanted(link, outcome):
             self.counts.forgot(link.url)
@@ -447,7 +455,7 @@ class Revisiting(Part, Feature):
             self._keep_gone(record, now)
             return
         # RFC 9110 13.1.2 keeps 412 for other methods than GET, which has 304. Next time this server
-        # is asked without a condition.
+        # is requested without a condition.
         if outcome.status == PRECONDITION_FAILED:
             record.etag = record.modified = b""
         self._retry_later(record, now, SHORTEST_RETRY_WAIT)

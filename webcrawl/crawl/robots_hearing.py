@@ -16,7 +16,7 @@ from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
-# a name that does not exist, or leads to an address that must not be asked
+# a name that does not exist, or leads to an address that must not be requested
 NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED))
 STOPPED = (
     "%s: a downloader middleware stopped the request for this robots.txt; "
@@ -54,7 +54,7 @@ class RobotsHearing:
 
         A lack of the machine ends the crawl.
         """
-        if trip.outcome is not None and trip.outcome.status in NO_OUTCOMES:  # it is asked for again
+        if trip.outcome is not None and trip.outcome.status in NO_OUTCOMES:  # it is requested again
             trip.visited = True
             return []
         try:
@@ -97,7 +97,7 @@ class RobotsHearing:
     def _heard_nothing(self, link: Link) -> None:
         """Book a request that a middleware stopped, as a robots.txt that cannot be reached.
 
-        No host was asked: where its rules are not known, nothing is allowed.
+        No host was requested: where its rules are not known, nothing is allowed.
         """
         self._warn(link.url)
         self._visitor.robots_said(link, Status.UNEXPECTED)
@@ -134,10 +134,12 @@ class RobotsHearing:
 
 
 def _is_nowhere(outcome: Outcome) -> bool:
-    """Return whether the host has no address, or none that may be asked."""
+    """Return whether the host has no address, or none that may be requested."""
     return outcome.permanent and outcome.status in NOWHERE
 
 
 def _is_own(link: Link) -> bool:
-    """Return whether this robots.txt is asked of its own host: it was not redirected to another."""
+    """Return whether this robots.txt is requested from its own host: it was not redirected to
+    another.
+    """
     return host_of(link.url) == host_of(f"{link.history}/")

@@ -52,7 +52,7 @@ class SeedFates:
         self._alone = alone
         self._fates: dict[str, tuple[str, str]] = {}  # by host: the kind of failure, and the line
         self._lines_logged: Counter[str] = Counter()  # by kind; those beyond LINES_PER_KIND, too
-        self._loop = ""  # the line about a redirect to what was asked
+        self._loop = ""  # the line about a redirect to what was requested
         crawl.parts.log.hearers.append(self._ended)
 
     @property

@@ -1,4 +1,4 @@
-"""Which sitemaps hosts are asked for, and when; how many URLs they may bring.
+"""Which sitemaps are requested from hosts, and when; how many URLs they may bring.
 
 A sitemap is a request more, and brings as many links as ten pages have, or a thousand. Most hosts
 of a broad crawl have a few pages only. So the sitemaps that a robots.txt names wait until the host
@@ -25,7 +25,7 @@ from webcrawl.frontier.protocol import Frontier
 from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
 
 # Of 1,927 real robots.txt files 57 % name sitemaps, 4.4 each: 2.5 requests more for each host of a
-# broad crawl, if all were asked for at once.
+# broad crawl, if all were requested at once.
 GROWN = 10  # pages with which a host is worth a sitemap
 NAME = "/sitemap.xml"
 
@@ -45,7 +45,7 @@ class Sitemaps(Feature):
     ) -> None:
         """`named` gives the sitemaps that the robots.txt of a URL's host names.
 
-        `has_listing` says whether a sitemap of a host was read. With it, hosts are asked for the
+        `has_listing` says whether a sitemap of a host was read. With it, hosts get requests for the
         usual name, too, if no sitemap is known.
         """
         self._discovery = discovery
@@ -62,7 +62,7 @@ class Sitemaps(Feature):
     def open(cls, parts: Parts, rules: LinkRules, page_links: PageLinks, *, looks: bool) -> Self:
         """Set up the reading of sitemaps for this crawl.
 
-        `looks`: whether hosts are also asked for a sitemap under the usual name.
+        `looks`: whether a sitemap is also requested under the usual name.
         """
         has_listing: Callable[[str], bool] | None = None
         if looks:

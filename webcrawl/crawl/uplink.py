@@ -21,8 +21,8 @@ from webcrawl.net.robots_entry import Row
 logger = logging.getLogger(__name__)
 
 # Three answers end an outage, so that a false alarm costs a few seconds: at least three hosts that
-# had answered have failed, and are asked again.
-HOSTS_PER_ROUND = 3  # hosts that are asked in each round
+# had answered have failed, and are requested again.
+HOSTS_PER_ROUND = 3  # hosts that are requested in each round
 # the same as long as none has ever answered: they may be dead ones at the beginning of a list
 HOSTS_PER_FIRST_ROUND = 10
 SHORTEST_PAUSE, LONGEST_PAUSE = 2.0, 20.0  # seconds between two rounds, which grow
@@ -137,10 +137,10 @@ class Uplink:
         if began_in_outage:
             self._count_repeated(1)
             return SHORTEST_PAUSE
-        failures_in_a_row, was_asked, address = self._frontier.look.record(host)
+        failures_in_a_row, was_requested, address = self._frontier.look.record(host)
         # A name that does not exist is evidence only if it is known to have led to its host: lists
         # of seeds are full of names that nobody has, and a crawl of nothing else must end.
-        is_known = bool(address) if error.sign is Sign.NO_NAME else was_asked
+        is_known = bool(address) if error.sign is Sign.NO_NAME else was_requested
         past = _past(failures_in_a_row, is_known=is_known)
         failure = FailedDownload(host, error.address or address, error.sign, past)
         if self._detector.failed(failure, start, now):

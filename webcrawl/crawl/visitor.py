@@ -270,7 +270,7 @@ class Visitor:
             link, status, exchange.body, location, now, chain, head_of(exchange)
         )
         if sitemap_urls and self._sitemaps is not None:
-            # The robots.txt that was asked for first, wherever redirects have led since.
+            # The robots.txt that was requested first, wherever redirects have led since.
             page.base = robots_url(link.history)
             page.found = DocumentLinks(
                 page.base, page.encoding, [("sitemap", url, "", "") for url in sitemap_urls]
@@ -348,7 +348,7 @@ class Visitor:
     def _chain(self, link: Link, exchange: Exchange) -> str:
         """Return the chain that the target of a redirect takes with it.
 
-        It has the URLs that were asked for on the way, and their cookies (redirect_chain.py).
+        It has the URLs that were requested on the way, and their cookies (redirect_chain.py).
         """
         cookies = [value for name, value in exchange.headers if name.lower() == b"set-cookie"]
         return follow(

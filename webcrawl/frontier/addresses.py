@@ -69,8 +69,8 @@ class Addresses:
         address.ready_at = max(address.ready_at, ready_at)
         if len(self._addresses) > self._sweep_at:
             self._forget(now)
-        may_be_asked = bool(address.waiting) and not address.lent
-        return address.waiting.popleft() if may_be_asked else None
+        may_be_requested = bool(address.waiting) and not address.lent
+        return address.waiting.popleft() if may_be_requested else None
 
     def dismiss(self, leaves: Callable[[str], bool]) -> list[Host]:
         """Let the hosts whose names `leaves` accepts wait for their addresses no more.
@@ -109,11 +109,11 @@ class Addresses:
         address = self._addresses[ip]
         address.lent = False
         address.ready_at = max(address.ready_at, ready_at)
-        may_be_asked = bool(address.waiting) and not address.in_use
-        return address.waiting.popleft() if may_be_asked else None
+        may_be_requested = bool(address.waiting) and not address.in_use
+        return address.waiting.popleft() if may_be_requested else None
 
     def _forget(self, now: float) -> None:
-        """Forget unused addresses that may be asked now, and set the size of the next sweep."""
+        """Forget unused addresses that may be requested now, and set the size of the next sweep."""
         kept: dict[str, Address] = {}
         for ip, address in self._addresses.items():
             is_used = address.in_use or address.lent or address.waiting

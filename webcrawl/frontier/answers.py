@@ -156,7 +156,7 @@ class Answers:
         if has_failed and record is host:
             self._origins.set_apart_failed(host, link, outcome, ready_before, now)
         if host.origins is not None:
-            self._origins.asked(host, link)
+            self._origins.end_flight(host, link)
         return again is None
 
     def _record_for(self, host: Host, link: Link, outcome: Outcome) -> Host:

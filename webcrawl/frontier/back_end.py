@@ -16,7 +16,7 @@ from webcrawl.frontier.hosts import Host
 # page would be there.
 PROVEN = 0  # its last requests were answered in good time, and it has given a page
 ANSWERED = 1  # the same without a page, i.e. only its robots.txt has come so far
-NEW = 2  # it was never asked
+NEW = 2  # it was never requested
 DOUBTFUL = 3  # its last request failed, or one of the last five was cancelled or took too long
 UNPROVEN = (ANSWERED, NEW, DOUBTFUL)
 
@@ -46,7 +46,7 @@ class FetchSlots:
         which have left the back-end without URLs.
         """
         self.hosts = [0, 0, 0, 0]  # active hosts by standing
-        self.asked = [0, 0, 0, 0]  # their requests in flight
+        self.in_flight = [0, 0, 0, 0]  # their requests in flight
         self.slow = UNKNOWN  # seconds after which an answer is slow
         self.resize(count)  # sets `share`, `_count` and the reserves
         self._awaited = awaited
@@ -107,8 +107,8 @@ class FetchSlots:
             self.hosts[standing] += 1
             if host.given is not None:  # others of its requests are still in flight
                 flights = len(host.flights())
-                self.asked[host.standing] -= flights
-                self.asked[standing] += flights
+                self.in_flight[host.standing] -= flights
+                self.in_flight[standing] += flights
             host.standing = standing
 
     def patience(self, host: Host) -> float:
@@ -138,7 +138,7 @@ class FetchSlots:
 
     def open_to(self, standing: int) -> bool:
         """Return whether a host of this standing would get a slot that is free."""
-        return standing == PROVEN or self.asked[standing] < self.share or self.room(standing)
+        return standing == PROVEN or self.in_flight[standing] < self.share or self.room(standing)
 
     def room(self, standing: int) -> bool:
         """Return whether one more unproven host of this standing may have a slot beyond the share.
@@ -148,14 +148,14 @@ class FetchSlots:
         worse standing has a larger number.
         """
         hosts = self.hosts
-        asked = self.asked
+        in_flight = self.in_flight
         share = self.share
         count = self._count
         taken: float = 0  # slots that are used by these standings, or sure for worse ones
         for worse in range(standing + 1, len(hosts)):
-            taken += max(asked[worse], min(share, hosts[worse]))
+            taken += max(in_flight[worse], min(share, hosts[worse]))
         for up_to in range(standing, PROVEN, -1):
-            taken += asked[up_to]
+            taken += in_flight[up_to]
             if taken < count - self._reserve:
                 continue
             # This runs a dozen times per new host, so kept slots are counted only if they matter.
@@ -182,7 +182,7 @@ class FetchSlots:
 # entry is valid as long as its host has this ticket.
 Entry = tuple[float, int, Host]
 
-# A host that has been due for so long, and was not asked, waits for a slot.
+# A host that has been due for so long, and was not requested, waits for a slot.
 WAITS_FOR_SLOT_SECONDS = 1.0
 
 
@@ -267,12 +267,12 @@ class BackEnd:
         if self._stale:
             self._drop_stale_tops()
         heaps = self._heaps
-        asked = self.slots.asked
+        in_flight = self.slots.in_flight
         share = self.slots.share
         first = heaps[PROVEN]
         for standing in UNPROVEN:
             heap = heaps[standing]
-            if heap and asked[standing] < share and (not first or heap[0] < first[0]):
+            if heap and in_flight[standing] < share and (not first or heap[0] < first[0]):
                 first = heap
         return _pop_entry(first) if first and first[0][0] <= now else None
 

@@ -170,7 +170,7 @@ class Limits:
 
 
 class HostTerms(NamedTuple):
-    """The politeness and the limits by which one host, or every host, is asked."""
+    """The politeness and the limits by which one host, or every host, is requested."""
 
     politeness: Politeness
     limits: Limits
@@ -300,7 +300,7 @@ class Booking:
             wait = max(wait, failure.wait)
         elif fault is Fault.URL:
             wait = max(wait, URL_ERROR_WAIT_TIMES * usual_wait)
-        # An inline download may have asked the host since, and set a later time.
+        # An inline download may have requested the host since, and set a later time.
         ready_at = max(host.ready_at, now + wait)
 
         retry = None
@@ -459,7 +459,7 @@ class Booking:
         """Return the seconds of Retry-After with the host's last failure; 0 if it sent none."""
         if host.failed is None:
             return 0.0
-        return min(host.failed.asked, self.terms_of(host.name).limits.retry_after_max)
+        return min(host.failed.retry_after, self.terms_of(host.name).limits.retry_after_max)
 
     def is_spent(self, host: Host) -> bool:
         """Return whether the host has had all the pages that it may have."""

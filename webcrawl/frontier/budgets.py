@@ -225,7 +225,7 @@ class Budgets:
         return known_urls <= WIDE_SITE_TIMES * domain.most
 
     def _may_load_requisites(self, domain: Domain) -> bool:
-        """Return whether the domain may be asked for requisites, of pages of any site."""
+        """Return whether the domain may get requests for requisites, of pages of any site."""
         if domain.used >= REQUISITES_LIMIT_TIMES * domain.most:
             self.rate(domain)
         return domain.used < REQUISITES_LIMIT_TIMES * domain.most

@@ -1,8 +1,8 @@
 """The arguments of a frontier, and what all of its parts share.
 
 The arguments are grouped by meaning, with the Protocols of what a frontier calls. The `Core` made
-of them says where the hosts are, by which rules they are asked, how many URLs there are, and what
-the last failures did.
+of them says where the hosts are, by which rules they are requested, how many URLs there are, and
+what the last failures did.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Gate:
     # takes a queued URL of such a host, and whether its domain was charged for it
     turn_away: Callable[[Packed, bool], None]
     pass_on: Callable[[Packed], None]  # a URL of such a host that was not queued
-    asked: set[str] = field(default_factory=set)  # such hosts with a request in flight
+    requested: set[str] = field(default_factory=set)  # such hosts with a request in flight
 
 
 def both(first: Heard | None, second: Heard | None) -> Heard | None:
@@ -251,7 +251,7 @@ class Core:
         return self.gate is not None and self.gate.foreign(name)
 
     def drop(self, link: Link, status: int) -> None:
-        """End a URL that is not asked for, and that has left its queue."""
+        """End a URL that is not requested, and that has left its queue."""
         if not link.is_prerequisite:  # a robots.txt is none of the crawl's URLs
             self.counters[f"dropped/{status}"] += 1
         for tell in self.dropped:

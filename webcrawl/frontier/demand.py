@@ -23,7 +23,7 @@ CALM = 0.2  # seconds after that in which no host beyond its domain's share is l
 # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
 OVERDUE = 10.0
 # Bytes per second of a download that is never cancelled: 2 MiB at less would not be complete within
-# three minutes anyway, and what a faster one has brought would be asked for a second time.
+# three minutes anyway, and what a faster one has brought would be requested a second time.
 STEADY = 10_000
 
 
@@ -48,7 +48,7 @@ R = TypeVar("R", bound=RunningDownload)
 
 
 class Demand:
-    """Compares what may be asked with the slots that are left for it."""
+    """Compares what may be requested with the slots that are left for it."""
 
     def __init__(self, core: Core, rotation: Rotation) -> None:
         self._back = core.back
@@ -62,17 +62,17 @@ class Demand:
     # -- how many hosts are let in
 
     def grow(self, now: float, step: int, *, spare: bool) -> bool:
-        """Let one more host in, if it may be asked at once or this `take` has let in few.
+        """Let one more host in, if it may be requested at once or this `take` has let in few.
 
         Return whether one came in. `step`: the steps that this `take` has made so far. `spare`: hosts
         beyond their domain's share may come in.
         """
         no_unproven_waits = self._back.spare(now) is None
-        may_be_asked = no_unproven_waits and self._slots.open_to(NEW)
-        if step >= LOOKS and not may_be_asked:
+        may_be_requested = no_unproven_waits and self._slots.open_to(NEW)
+        if step >= LOOKS and not may_be_requested:
             return False
         is_calm = now >= self._calm_at
-        return self._rotation.grow(beyond_share=may_be_asked and spare and is_calm)
+        return self._rotation.grow(beyond_share=may_be_requested and spare and is_calm)
 
     def next_growth(self) -> float | None:
         """Return the time at which one more host may be let in (0 is now), as far as one can say.
@@ -106,7 +106,7 @@ class Demand:
     # -- what is wanted
 
     def holds_back(self, now: float) -> bool:
-        """Return whether only hosts beyond a share can be asked.
+        """Return whether only hosts beyond a share can be requested.
 
         Those are unproven hosts, or hosts of domains that have their share of the places.
         """
@@ -116,7 +116,7 @@ class Demand:
         return rotation.lines_wait or self._back.spare(now) is not None
 
     def wants_hosts(self, now: float) -> bool:
-        """Return whether only hosts beyond their domain's share can be asked.
+        """Return whether only hosts beyond their domain's share can be requested.
 
         Any new host would go before them.
         """
@@ -126,7 +126,7 @@ class Demand:
         return not rotation.others_wait()
 
     def takes_new(self) -> bool:
-        """Return whether a host that was never asked would get a slot."""
+        """Return whether a host that was never requested would get a slot."""
         return self._slots.open_to(NEW)
 
     def set_slots(self, slots: int) -> None:

@@ -45,7 +45,7 @@ class Domain:
     old: int = 0  # of these, how many had nothing new
     queue: Fifo | None = None  # URLs that wait; never empty
     most: float = 0.0  # pages that it may have with its rank
-    lead: float = 0.0  # pages that may be asked for before new bodies have come back for them
+    lead: float = 0.0  # pages that may be requested before new bodies have come back for them
     sure: float = 0.0  # of these, how many even if it has far more URLs than that
     dirty: bool = False
 

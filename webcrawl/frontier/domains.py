@@ -158,7 +158,7 @@ class Domains:
     def answered(self, host: Host, link: Link, status: int = 0) -> None:
         """Book the end of a URL that is not retried: on its domain's budget and families.
 
-        `status`: 0 if no host was asked.
+        `status`: 0 if no host was requested.
         """
         new = link.url in self._new
         if self._is_charged(link):
@@ -207,7 +207,7 @@ class Domains:
             self._families.forget(link.url)
 
     def refund(self, link: Link) -> None:
-        """Give its domain's budget a page back: the URL is not asked for, or by another crawl."""
+        """Give its domain's budget a page back: the URL is not requested, or by another crawl."""
         if self._is_charged(link):
             self._budgets.refund(self._domain(host_of(link.url)))
 

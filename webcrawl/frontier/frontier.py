@@ -56,7 +56,7 @@ class Steering:
     # -- paused hosts
 
     def hold(self, names: Iterable[str], now: float) -> None:
-        """Pause these hosts: they are not asked any more. A request under way ends as ever."""
+        """Pause these hosts: they get no more requests. A request under way ends as ever."""
         self.held.update(names)
         for name in names:
             host = self._back.active.get(name)
@@ -85,7 +85,7 @@ class Steering:
         more, it waits as if this had not been called.
         """
         host, active = self._core.open(name)
-        # `failures` stays as it is: without it a dead host would be asked twelve more times.
+        # `failures` stays as it is: without it a dead host would be requested twelve more times.
         if given_up(host) or not self._book.is_spent(host):
             host.retired = 0
         wait = self._book.wait(host)
@@ -98,8 +98,8 @@ class Steering:
             _hurry(origin, now)
         self._hosts.touch(host)
         # If a request is in flight and no other may be, its end schedules the host.
-        can_be_asked = host.given is None or host.ticket
-        if active and can_be_asked and not host.retired:
+        can_be_requested = host.given is None or host.ticket
+        if active and can_be_requested and not host.retired:
             self._core.dismiss(name.__eq__)  # it waits for its address no more
             self._back.schedule(host, host.due())
             if name in self.held:  # paused while its URLs ended
@@ -113,8 +113,8 @@ class Steering:
         failed = host.failed
         if failed is None:
             return due
-        # A host that has failed was asked last when it failed, or maybe right before the crawl was
-        # resumed.
+        # A host that has failed was requested last when it failed, or maybe right before the crawl
+        # was resumed.
         if host.failures:
             due = max(failed.at, self._core.resumed) + wait
         # What the host itself has asked for (Retry-After) is kept to.
@@ -131,12 +131,12 @@ class Steering:
         urls = host.waiting()
         failed = host.failed
         # `retry` keeps to what the host itself has asked for.
-        asked = max(failed.at + failed.asked - now, 0.0) if failed is not None else 0.0
+        retry_after = max(failed.at + failed.retry_after - now, 0.0) if failed is not None else 0.0
         # The rules for hosts that are given up do the rest: URLs end in turns, later URLs end too,
         # and the host is tried again a day later.
         host.retired = Status.DROPPED
         host.failures = 0
-        host.failed = FailedRow(now, 0.0, Status.DROPPED, 0, gone=False, asked=asked)
+        host.failed = FailedRow(now, 0.0, Status.DROPPED, 0, gone=False, retry_after=retry_after)
         self._hosts.touch(host)
         if active and (host.given is None or host.ticket):
             self._core.dismiss(name.__eq__)
@@ -163,7 +163,7 @@ class Steering:
 
 
 def _hurry(host: Host, now: float) -> None:
-    """Let URLs that wait for another try come as soon as the host may be asked."""
+    """Let URLs that wait for another try come as soon as the host may be requested."""
     if host.later:
         host.later = [(min(at, max(host.ready_at, now)), record) for at, record in host.later]
         heapify(host.later)
@@ -268,14 +268,16 @@ class Frontier:
         return not left
 
     def may_recover(self) -> bool:
-        """Return whether a host that answered before has failed once since, and has not been asked
-        again.
+        """Return whether a host that answered before has failed once since, and has not been
+        requested again.
 
         An answer that asks for a wait (Retry-After) counts as one. Deferred hosts are not
         looked at.
         """
         for host in self.core.back.active.values():
-            has_answered = host.pages > 0 or (host.failed is not None and host.failed.asked > 0)
+            has_answered = host.pages > 0 or (
+                host.failed is not None and host.failed.retry_after > 0
+            )
             if host.failures == 1 and has_answered:
                 return True
         return False
@@ -401,14 +403,14 @@ class Frontier:
             rotation.refill()
         return final
 
-    def unasked(self, link: Link, now: float) -> None:
-        """End a link for which no host was asked, because a middleware had the answer.
+    def end_without_request(self, link: Link, now: float) -> None:
+        """End a link for which no host was requested, because a middleware had the answer.
 
         The host's record stays.
         """
         host = self._selection.received(link)
         self.domains.answered(host, link)
-        self.core.origins.asked(host, link)
+        self.core.origins.end_flight(host, link)
         self.counters["finished"] += 1
         self._states.settle(host, now)
 
@@ -416,7 +418,7 @@ class Frontier:
         """Take back a link that was not requested, for a lack of ours: it goes first again.
 
         `wait`: seconds for which the lack will last. If there are any, the host waits for as long,
-        and for its usual wait at least, because it may have been asked.
+        and for its usual wait at least, because it may have been requested.
         """
         host = self._selection.received(link)
         if wait:
@@ -443,7 +445,7 @@ class Frontier:
     def _return(self, host: Host, link: Link, why: str, now: float) -> None:
         """Queue a link before all others of its host, and settle the host. `why`: the counter."""
         heappush(self.core.origins.record_for(host, link).later, (FIRST, link.pack()))
-        self.core.origins.asked(host, link)
+        self.core.origins.end_flight(host, link)
         self.domains.forget(link)
         self.core.queued += 1
         self.counters[why] += 1

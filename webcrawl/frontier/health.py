@@ -12,8 +12,8 @@ What follows from a block page (which a vendor's marks or its structure show):
     the answer    is archived, and has a line in crawl.log with the annotation `wall:VENDOR`. No
                   link of it is followed, and no output behind `news` gets it
     its host      has not failed. It is blocked after MIN_BLOCK_PAGES in a row, or after the first if
-                  it has never given a page. Then it is deferred, and one URL at a time is asked
-                  for, as a probe, at intervals that grow to a day (`blocked_retry_wait`)
+                  it has never given a page. Then it is deferred, and one URL at a time is
+                  requested, as a probe, at intervals that grow to a day (`blocked_retry_wait`)
     its URL       goes to the end of its host's queue, without losing an attempt. Until the host is
                   known to be blocked, it waits in the host's record
                   (`book_block_page`, `take_blocked_links`)
@@ -145,8 +145,10 @@ class HealthRules:
         failures = host.failures + 1
         wait = self.wait(failures, gone=is_gone)
         planned = float(max(wait, min(outcome.wait, longest)))
-        asked = float(outcome.wait)
-        failed = FailedRow(now, away, _status(link, outcome), only, is_gone, origin, planned, asked)
+        retry_after = float(outcome.wait)
+        failed = FailedRow(
+            now, away, _status(link, outcome), only, is_gone, origin, planned, retry_after
+        )
         is_over = failures >= self.failures and away >= self.patience
         # A name is looked up twice before its host is given up for it.
         is_denied_again = is_gone and was_gone
@@ -193,7 +195,7 @@ def book_concurrent_failure(host: Host, link: Link) -> None:
             failed.gone,
             failed.origin,
             failed.planned,
-            failed.asked,
+            failed.retry_after,
         )
 
 
@@ -258,9 +260,9 @@ URL_RETRY_TURNS, URL_RETRY_SHARE, SOONEST = 8.0, 1 / 16, 1.0
 def is_ambiguous_error(link: Link, outcome: Outcome) -> bool:
     """Return whether an answer is an error that may be its URL's own or the host's.
 
-    A robots.txt is not ambiguous, since its host cannot be asked without it. A dropped connection
-    is ambiguous only if the request says how often it is tried (`Outcome.retries`), and nothing of
-    an answer came.
+    A robots.txt is not ambiguous, since its host cannot be requested without it. A dropped
+    connection is ambiguous only if the request says how often it is tried (`Outcome.retries`), and
+    nothing of an answer came.
     """
     if outcome.status == Status.CONNECTION_LOST and (outcome.retries is None or outcome.answered):
         return False
@@ -363,7 +365,7 @@ def book_recovery(host: Host, link: Link, now: float, first: float) -> None:
     """Book a good answer of the host, which shows that the errors before it were their URLs' own.
 
     The host is healthy, and the URLs with errors in a row come sooner than after a failure of the
-    host: as if they had been asked for now, with `first` seconds as the first wait. Nothing changes
+    host: as if they had been requested now, with `first` seconds as the first wait. Nothing changes
     if the answer says nothing of these errors.
     """
     failed = host.failed

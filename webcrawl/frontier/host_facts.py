@@ -37,7 +37,7 @@ class Delay(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class OriginFacts:
     """The facts about one origin (scheme, host and port) that fails or waits while others of its
-    host are asked.
+    host are requested.
     """
 
     origin: str
@@ -46,7 +46,7 @@ class OriginFacts:
     failed: FailedRow | None
     retired: int  # if not 0, the Status with which its URLs end
     queued: int
-    next_turn: float | None  # None if nothing is to be asked for
+    next_turn: float | None  # None if nothing is to be requested
 
     @property
     def health_in_words(self) -> str:
@@ -65,12 +65,12 @@ class HostFacts:
     # if all its URLs wait for origins that fail, that of the best origin; else its own
     health_of_urls: Health
     is_paused: bool  # by command
-    in_flight: str | None  # a URL that is being asked for
+    in_flight: str | None  # a URL that is being requested
     requests: int  # under way
     queued: int  # its URLs, but for those under way
     retries: int  # of these, those that wait for a time of their own
-    ready_at: float  # no request before this time; 0: it was never asked
-    # when it may be asked next; None if nothing is to be asked for, or that is not known
+    ready_at: float  # no request before this time; 0: it was never requested
+    # when it may be requested next; None if nothing is to be requested, or that is not known
     next_turn: float | None
     delay: Delay
     crawl_delay: float  # that its robots.txt asks for

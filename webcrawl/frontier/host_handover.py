@@ -84,24 +84,26 @@ class HostHandover:
     def freeze(self) -> None:
         """Take foreign hosts out of the back-end.
 
-        Those that are being asked leave it when that ends.
+        Those that are being requested leave it when that ends.
         """
         gate = self._core.gate
         if gate is None:
             return
         # The receiver asks these hosts only after the last piece of them has come, so no host is
-        # asked by both crawls.
+        # requested by both crawls.
         for host in [host for host in self._back.active.values() if gate.foreign(host.name)]:
             if host.given is not None:
-                gate.asked.add(host.name)
+                gate.requested.add(host.name)
             else:
                 self._states.deactivate(host, HostState.MOVING, self._back.now)
         self._core.dismiss(gate.foreign)
 
     def busy(self) -> bool:
-        """Return whether a foreign host is being asked."""
+        """Return whether a foreign host is being requested."""
         gate = self._core.gate
-        return gate is not None and (bool(gate.asked) or any(map(gate.foreign, self._lending.lent)))
+        return gate is not None and (
+            bool(gate.requested) or any(map(gate.foreign, self._lending.lent))
+        )
 
     # -- out
 
@@ -243,8 +245,8 @@ class HostHandover:
     def host(self, value: list[Any], now: float) -> None:
         """Take a host's record, after its URLs.
 
-        The host waits its turn again, because this crawl may have asked it already: it may have read the
-        record before, and been killed before its next checkpoint.
+        The host waits its turn again, because this crawl may have requested it already: it may have
+        read the record before, and been killed before its next checkpoint.
         """
         host, active = self._core.open(value[0])
         before = host.due() if host.waiting() else 0.0

@@ -101,13 +101,16 @@ class HostInspection:
             return facts_of(host, self._book, record=record, is_paused=is_paused)
 
     def record(self, name: str) -> tuple[int, bool, str]:
-        """Return a host's failures in a row, whether it was ever asked, and its address if known.
+        """Return a host's failures in a row, whether it was ever requested, and its address if
+        known.
 
-        If an origin with a record of its own is being asked, its failures count.
+        If an origin with a record of its own is being requested, its failures count.
         """
         with self._core.opened(name) as host:
-            asked = (one.failures for one in (host.origins or {}).values() if one.given is not None)
-            return max(host.failures, *asked, 0), bool(host.times), host.ip
+            failures = (
+                one.failures for one in (host.origins or {}).values() if one.given is not None
+            )
+            return max(host.failures, *failures, 0), bool(host.times), host.ip
 
     def reached(self) -> list[str]:
         """Return the names of a few hosts that have been reached, as of the last checkpoint."""

@@ -51,12 +51,12 @@ class Origins:
         if host.origins is None:
             return host
         # That which the link was handed out from; the origin may have got a record since.
-        asked = (
+        origins_of_link = (
             one
             for one in host.origins.values()
             if one.given is not None and url_of(one.given) == link.url
         )
-        found = next(asked, None) or self.own(host, link.url)
+        found = next(origins_of_link, None) or self.own(host, link.url)
         if found is None:
             return host
         # Booking looks at these, which only the host's record keeps up to date.
@@ -125,7 +125,7 @@ class Origins:
         if new is not None and (failed is None or failed.origin == key):
             known = (new.at, new.away, new.status, new.only)
             host.failed = FailedRow(
-                *known, gone=new.gone, origin=key, planned=new.planned, asked=new.asked
+                *known, gone=new.gone, origin=key, planned=new.planned, retry_after=new.retry_after
             )
             self.set_apart_failed(host, Link(url), outcome, before, now)
 
@@ -140,7 +140,7 @@ class Origins:
             return False
         # Of a host that is no object any more the status is not known: it may have been a 429,
         # which holds all its origins.
-        may_be_of_host = failed.asked > 0 and not host.said
+        may_be_of_host = failed.retry_after > 0 and not host.said
         polite = host.ready_at  # when politeness allows the next request
         if not may_be_of_host:
             polite = min(polite, failed.at + self._book.wait(host))
@@ -151,7 +151,7 @@ class Origins:
         """Move a host's failure to the record of one origin, whose URLs due for a retry go along.
 
         `url`: one of the origin's; if empty, `key` names the origin. The host is healthy then, and
-        may be asked from `polite` on.
+        may be requested from `polite` on.
         """
         # If none of its URLs is known, `hold` names the origin when one comes.
         one = self._record(host, url) if url else self._hosts.new_origin(host, key, "")
@@ -235,7 +235,7 @@ class Origins:
     def book(self, one: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
         """Book an outcome on the record of an origin.
 
-        Its host is asked again when politeness allows.
+        Its host is requested again when politeness allows.
         """
         host = one.whole
         if host is None:
@@ -256,7 +256,7 @@ class Origins:
             host.ready_at = max(host.ready_at, polite)
         return again
 
-    def asked(self, host: Host, link: Link) -> None:
+    def end_flight(self, host: Host, link: Link) -> None:
         """End the flight of a link in the record of its origin, if it has one.
 
         Origins of which nothing is left to remember are forgotten.
@@ -270,7 +270,7 @@ class Origins:
 
 
 def turns(host: Host, now: float) -> list[Host]:
-    """Return the records of a host with several that may be asked now, in their order.
+    """Return the records of a host with several that may be requested now, in their order.
 
     An origin that has failed has waited for its turn. Those that are well again take turns with the
     host's other URLs.
@@ -288,7 +288,7 @@ def turns(host: Host, now: float) -> list[Host]:
 
 
 def _is_due(one: Host, host: Host, now: float) -> bool:
-    """Return whether an origin has a URL that may be asked for now, or ends."""
+    """Return whether an origin has a URL that may be requested now, or ends."""
     if one.given is not None or not one.waiting():
         return False
     if one.retired or host.retired:  # its URLs end
@@ -331,7 +331,7 @@ def _is_anothers_fault(host: Host, row: FailedRow, url: str) -> bool:
     """Return whether the host has failed, or was given up, for another origin than the URL's alone.
 
     `row`: the host's failures. A host whose name leads nowhere has not: without the name no origin
-    can be asked.
+    can be requested.
     """
     if not host.failures and not given_up(host):
         return False

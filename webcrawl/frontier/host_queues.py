@@ -34,7 +34,7 @@ class SitemapQuota:
     """
 
     urls: int = 0  # that they have brought
-    full: bool = False  # some were left out: no more sitemaps are asked for
+    full: bool = False  # some were left out: no more sitemaps are requested
     credit: float = 0.0  # parts of turns that listed URLs are owed; at 1 they have one
     tried: list[int] = field(default_factory=lambda: [0, 0])  # pages that were fetched
     new: list[int] = field(default_factory=lambda: [0, 0])  # of these, those with a new body
@@ -93,7 +93,7 @@ class Lanes:
     """
 
     most: int
-    # packed links by URL: none is asked for twice at once
+    # packed links by URL: none is requested twice at once
     flights: dict[str, Packed] = field(default_factory=dict)
     # the times at which waits are over, ascending; some that are over may still be in it
     rests: list[float] = field(default_factory=list)

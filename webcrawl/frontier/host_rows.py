@@ -208,7 +208,7 @@ class RetryAfterJournal:
         db.join(self)
 
     def note(self, host: str, until: float) -> None:
-        """Note that this host is not to be asked before then."""
+        """Note that this host is not to be requested before then."""
         # A line, and no early checkpoint: a hostile host could ask for one with each answer.
         path = self._db.folder / f"{TOLD}{self._number}"
         if not self._files or self._files[-1] != path:

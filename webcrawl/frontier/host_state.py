@@ -192,7 +192,7 @@ class HostStates:
         """Forget what was noted of an active host that belongs to another crawl, but for its row."""
         self._back.slots.gone(host)
         if self._core.gate is not None:
-            self._core.gate.asked.discard(host.name)
+            self._core.gate.requested.discard(host.name)
         self._hosts.touch(host)
 
     # -- deferred, and back

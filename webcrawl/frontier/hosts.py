@@ -85,7 +85,7 @@ class Host:
     missing: bytes = b""
     http2: bool = False  # it speaks nothing else
     listed: SitemapQuota | None = None  # if it has sitemaps
-    lanes: Lanes | None = None  # while it is active, if it may be asked for several URLs at once
+    lanes: Lanes | None = None  # while it is active, if it may get several requests at once
     # Those of its origins that fail while URLs of others wait (host_origins.py): each has a record,
     # with its URLs
     origins: dict[int, Host] | None = None
@@ -119,7 +119,7 @@ class Host:
     def _first_due(self, origins: Iterable[Host]) -> float:
         """Return the time at which the host's first URL is due, by its record or its origins'.
 
-        0.0 is now. NEVER if all origins with URLs are being asked.
+        0.0 is now. NEVER if all origins with URLs are being requested.
         """
         if self.has_due_always():
             return 0.0

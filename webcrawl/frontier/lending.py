@@ -1,8 +1,8 @@
 """Hosts lent to inline downloads, which a callback, a pipeline or a spider's `start` awaits.
 
 Such a download cannot be queued: its host may be in flight with the very page that awaits it. But a
-host that is in flight is only asked while the download lasts, not while its page is processed, and
-so it can be lent from then on.
+host that is in flight is only requested while the download lasts, not while its page is processed,
+and so it can be lent from then on.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class HostLender:
         self._deferred = core.deferred
         self.reserved: set[str] = set()
         self.lent: dict[str, str] = {}  # host name -> the address that is lent with it
-        self._urls: dict[str, str] = {}  # host name -> what it is asked for
+        self._urls: dict[str, str] = {}  # host name -> the URL that is requested
 
     def lend(self, link: Link, now: float, in_flight: InFlight) -> Decision:
         """Lend the link's host, and return what to ask it for.
@@ -54,7 +54,7 @@ class HostLender:
         """
         name = host_of(link.url)
         if self._core.is_foreign(name):
-            return Status.HOST_RETIRED  # it is asked by another crawl
+            return Status.HOST_RETIRED  # it is requested by another crawl
         if name in self._deferred.held:
             # A caller cannot be asked to wait until an operator resumes the host.
             return Status.HOST_RETIRED
@@ -64,11 +64,11 @@ class HostLender:
         host, active = self._core.open(name)
         try:
             decision = self._decide(host, link, now, in_flight)
-            asked_for = decision if isinstance(decision, Link) else link
-            is_lent = not decision or asked_for is decision
+            requested = decision if isinstance(decision, Link) else link
+            is_lent = not decision or requested is decision
             if is_lent:
                 self.lent[name] = host.ip
-                self._urls[name] = asked_for.url
+                self._urls[name] = requested.url
                 if self._addresses is not None and host.ip:
                     self._addresses.lend(host.ip)
             return decision
@@ -101,7 +101,7 @@ class HostLender:
         return ready
 
     def _when_origin_is_ready(self, origin: Host, now: float) -> Decision:
-        """Return the time from which an origin may be asked, or a Status if that is too late."""
+        """Return the time from which an origin may be requested, or a Status if that is too late."""
         has_failed_often = origin.failures >= self._book.health.failures
         if has_failed_often or origin.ready_at - now > FAR:
             return Status.HOST_RETIRED
@@ -147,7 +147,7 @@ class HostLender:
         return self._book.has_attempts_left(link, outcome)
 
     def ready_at(self, name: str) -> float:
-        """Return the time at which the host may be asked again; NEVER while it is lent."""
+        """Return the time at which the host may be requested again; NEVER while it is lent."""
         if name in self.lent:
             return NEVER
         with self._core.opened(name) as host:
@@ -168,7 +168,8 @@ class HostLender:
     def give_back(self, name: str, outcome: Outcome | None, now: float) -> None:
         """End the loan of a host, and book what it has answered.
 
-        Without an outcome it was asked, and it is not known how that ended: it has its usual wait.
+        Without an outcome it was requested, and it is not known how that ended: it has its usual
+        wait.
         """
         ip = self.lent.pop(name)
         url = self._urls.pop(name)
@@ -227,8 +228,8 @@ class HostLender:
         host = self._core.back.active.get(name)
         if host is None or not host.waiting():
             return
-        may_be_asked = host.given is None or host.lanes is not None
-        if not may_be_asked:
+        may_be_requested = host.given is None or host.lanes is not None
+        if not may_be_requested:
             return
         self._core.dismiss(name.__eq__)
         # The download has changed its record, so its standing and its entry may be old.

@@ -1,4 +1,4 @@
-"""An outage of our own network: the hosts that are asked all the same, and the pardon after it."""
+"""An outage of our own network: the hosts that are requested all the same, and the pardon after it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Outage:
             self._states.recall(host)
         record = self._core.origins.own(host, charge.link.url) or host
         charge.undo(record)
-        # The host was asked all the same, and politeness counts from then.
+        # The host was requested all the same, and politeness counts from then.
         host.ready_at = max(host.ready_at, charge.at + self._core.book.wait(host))
         self._restore(record, charge)
         self._core.origins.tidy(host)

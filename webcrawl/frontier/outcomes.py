@@ -102,7 +102,7 @@ def is_truncated(outcome: Outcome) -> bool:
 def is_kept_short(link: Link, outcome: Outcome) -> bool:
     """Return whether this is the end of a page of which a part is missing.
 
-    A robots.txt is no page, and is asked for again.
+    A robots.txt is no page, and is requested again.
     """
     return is_truncated(outcome) and not link.is_prerequisite
 

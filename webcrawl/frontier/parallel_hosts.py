@@ -4,9 +4,9 @@ The operator names them. Nothing is inferred from a host's speed, which is no co
 answers in 5 ms may be a small machine near by.
 
 Such a host has lanes (hosts.py) while it is active, and one entry in the back-end as long as a lane
-is free. A host without a rule has none, and costs the look that finds this out. robots.txt is asked
-for alone, and so is what somebody awaits; whatever holds a host back holds back all of its lanes,
-and only the wait after an answer is a lane's own.
+is free. A host without a rule has none, and costs the look that finds this out. robots.txt is
+requested alone, and so is what somebody awaits; whatever holds a host back holds back all of
+its lanes, and only the wait after an answer is a lane's own.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ class ParallelHosts:
     # -- out
 
     def may_go_on(self, host: Host, now: float) -> bool:
-        """Return whether a host in flight may be asked for one more URL now.
+        """Return whether a host in flight may get one more request now.
 
         If it may later, it is scheduled for then.
         """
-        # its URLs end, which takes no lane, unless some may be asked for: then one after another
+        # its URLs end, which takes no lane, unless some may be requested: then one after another
         if host.retired:
             return ends(host)
         if not self._has_room(host, now):
@@ -102,7 +102,7 @@ class ParallelHosts:
         return due <= now
 
     def _has_room(self, host: Host, now: float) -> bool:
-        """Return whether a host with several lanes may be asked for one more URL beside others."""
+        """Return whether a host with several lanes may get one more request beside others."""
         lanes = host.lanes
         if lanes is None or lanes.is_full(host.failures) or not host.waiting():
             return False
@@ -135,7 +135,7 @@ class ParallelHosts:
             self.go_on(host, now)
 
     def go_on(self, host: Host, now: float) -> None:
-        """Schedule a host in flight that may be asked for more.
+        """Schedule a host in flight that may get more requests.
 
         It goes behind those that already wait for a fetcher.
         """
@@ -167,7 +167,7 @@ class ParallelHosts:
         failures = host.failures
         if lanes is None:
             return self._book.book(host, link, outcome, now)
-        is_news = self.is_news(host, link)  # asked before `book` changes the failures
+        is_news = self.is_news(host, link)  # before `book` changes the failures
         # `book` takes the longest wait. From 0 on, that is the wait after this request alone.
         host.ready_at = 0.0
         again = self._book.book(host, link, outcome, now, news=is_news)

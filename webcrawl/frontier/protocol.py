@@ -23,7 +23,7 @@ InFlight = Callable[[Packed], tuple[Outcome, float] | None]
 
 
 class Queue(Protocol):
-    """Links go in, come out when their hosts may be asked, and end.
+    """Links go in, come out when their hosts may be requested, and end.
 
     Never two of a host are out at once.
 
@@ -66,8 +66,8 @@ class Queue(Protocol):
     def will_retry(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Return whether `done` would return False."""
 
-    def unasked(self, link: Link, now: float) -> None:
-        """End a link for which no host was asked."""
+    def end_without_request(self, link: Link, now: float) -> None:
+        """End a link for which no host was requested."""
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
         """Take back a link that could not be requested for so many seconds.
@@ -78,7 +78,7 @@ class Queue(Protocol):
     def cancelled(self, link: Link, seconds: float, now: float) -> None:
         """Take back a link that had its slot for too long.
 
-        It comes again, and its host is asked later.
+        It comes again, and its host is requested later.
         """
 
     def crawl_delay(self, name: str, seconds: float) -> None:
@@ -124,8 +124,8 @@ class Looks(Protocol):
         """Return the number of hosts that are due."""
 
     def record(self, name: str) -> tuple[int, bool, str]:
-        """Return the number of its failures in a row, True if it was ever asked, and its address if
-        that is known.
+        """Return the number of its failures in a row, True if it was ever requested, and its
+        address if that is known.
         """
 
     def reached(self) -> list[str]:
@@ -157,7 +157,7 @@ class Demands(Protocol):
         """Return whether links of any new host would go before those."""
 
     def takes_new(self) -> bool:
-        """Return whether a host that was never asked would get a slot."""
+        """Return whether a host that was never requested would get a slot."""
 
     def paused_until(self, now: float) -> None:
         """Take note that nothing was taken until now, though hosts may have been due."""
@@ -253,7 +253,7 @@ class Frontier(Queue, Protocol):
         """Return whether nothing is left but what need not be done now."""
 
     def may_recover(self) -> bool:
-        """Return whether a host that answered before is asked again although the crawl rests."""
+        """Return whether a host that answered before is requested again although the crawl rests."""
 
     @property
     def over_budget(self) -> int:

@@ -212,8 +212,8 @@ class Rotation:
         # Once per call: the URLs that are moved beyond have a turn of choice at their hosts.
         if front.sift is not None:
             front.choose()
-        # Each URL moves to its host once. Nielsen's crawler appended those that could not be asked
-        # for yet to the front again, and runs of one domain's URLs grew.
+        # Each URL moves to its host once. Nielsen's crawler appended those that could not be
+        # requested yet to the front again, and runs of one domain's URLs grew.
         while front.filled and self._moves_left:
             self._moves_left -= 1
             record = front.pop()
@@ -237,7 +237,7 @@ class Rotation:
         fast as revisits are wanted; behind the long queues of active hosts they would starve.
         """
         # By the chooser's weights alone a page that is due waited for 50 minutes, behind 3,000 URLs
-        # of a host that is asked once per second.
+        # of a host that is requested once per second.
         front = self._front
         gate = self._core.gate
         for _ in range(max_urls):
@@ -294,7 +294,7 @@ class Rotation:
         if not host.retired and self._deferred.should_defer(
             host, host.due(), now + EARLY_RETURN_SECONDS
         ):
-            # An inline download has asked the host meanwhile, so it has to wait once more.
+            # An inline download has requested the host meanwhile, so it has to wait once more.
             self.states.defer(host, now)
             return False
         return self._admit(host)

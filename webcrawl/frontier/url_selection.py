@@ -67,11 +67,11 @@ class UrlSelection:
         self._addresses = core.addresses
 
     def hand_out(self, host: Host, now: float) -> Link | None:
-        """Return the link that a due host is asked for now, or None if it cannot be asked.
+        """Return the link to request from a due host now, or None if it cannot be requested.
 
         The link is in flight then. Without one, the host is settled (`HostStates.settle`).
         """
-        if not self._may_be_asked(host, now):
+        if not self._may_be_requested(host, now):
             return None
         # A failure may be the URL's: another kind of URL shows whether it is the host's.
         if host.failed is not None:
@@ -86,7 +86,7 @@ class UrlSelection:
             self._several.handed_out(host, given, now)
         return given
 
-    def _may_be_asked(self, host: Host, now: float) -> bool:
+    def _may_be_requested(self, host: Host, now: float) -> bool:
         """Return whether the turn of this host has come.
 
         If not, its next turn is scheduled, here or by the end of what it waits for.
@@ -122,7 +122,7 @@ class UrlSelection:
         if host.lanes is not None:
             self._several.ended(host, link)
         self._core.in_flight -= 1
-        self._back.slots.asked[host.standing] -= 1
+        self._back.slots.in_flight[host.standing] -= 1
         self._hosts.touch(host)
         return host
 
@@ -140,13 +140,13 @@ class UrlSelection:
         return None
 
     def _first_of(self, host: Host, owner: Host, now: float) -> Link | None:
-        """Hand out the first URL that may be asked for, or the link that must be asked for first.
+        """Hand out the first URL that may be requested, or the link that must be requested first.
 
         `owner` is the record with the URLs: the host's own, or that of one of its origins. URLs on
         the way are dropped, moved to where they wait, or passed over, i.e. put back at the end.
         """
         given: Link | None = None
-        # with what each waits for: a time, or a link that must be asked for before
+        # with what each waits for: a time, or a link that must be requested before
         passed_over: list[tuple[float | Link, bytes]] = []
         # This thread's time alone: a merge in another thread is not the host's doing.
         begun = thread_time()
@@ -168,7 +168,7 @@ class UrlSelection:
             if not decision:
                 given = self._give(host, link, record)
                 break
-            # A robots.txt must be asked for first, and the URL goes first after it.
+            # A robots.txt must be requested first, and the URL goes first after it.
             if isinstance(decision, Link) and not _lets_pass(host, owner, decision):
                 self.put_back(owner, record)
                 if host.given is None or not self._several.waits(host, decision):
@@ -223,7 +223,7 @@ class UrlSelection:
         """Return whether the host's next URL has to stay where it is for now.
 
         The host was given up for another origin, which is set apart here, so that the host goes on
-        at its next turn. Or the link must not be asked for beside others in flight to the host.
+        at its next turn. Or the link must not be requested beside others in flight to the host.
         """
         if host.retired and owner is host and self._core.origins.set_apart_for(host, link.url):
             return True
@@ -358,7 +358,7 @@ class UrlSelection:
         host.given = record
         host.stay += 1
         self._core.in_flight += 1
-        self._back.slots.asked[host.standing] += 1
+        self._back.slots.in_flight[host.standing] += 1
         self._core.counters["taken"] += 1
         return link
 

@@ -52,7 +52,8 @@ _HOP = frozenset(
     )
 )
 # The crawl says itself who it is and what it can decode, and has no older copy of anything.
-_ASKED = _HOP | {b"host", b"user-agent", b"accept-encoding", b"if-none-match", b"if-modified-since"}
+_REPLACED = _HOP | {b"host", b"user-agent", b"accept-encoding"}
+_REPLACED |= {b"if-none-match", b"if-modified-since"}
 # the body is decoded; other ways to the server are closed
 _ANSWERED = _HOP | {b"content-encoding", b"alt-svc"}
 _HINTS = b"sec-ch-"  # client hints: they describe the browser, not the crawler
@@ -90,7 +91,7 @@ class BrowserRequest:
         found: Headers = []
         for name, value in self.headers:
             lower = name.lower()
-            is_browsers_own = lower in _ASKED or lower.startswith(_HINTS)
+            is_browsers_own = lower in _REPLACED or lower.startswith(_HINTS)
             if not is_browsers_own:
                 found.append((name, value))
         return found

@@ -47,7 +47,7 @@ class HttpConnection(asyncio.Protocol):
         "open",
         "spoken",
         "tls",
-        "unasked",
+        "unrequested",
     )
 
     def __init__(
@@ -74,7 +74,7 @@ class HttpConnection(asyncio.Protocol):
         self.spoken = ""
         self.http2: Http2Session | None = None  # if HTTP/2 is spoken, or may be
         self.flaws: tuple[str, ...] = ()
-        self.unasked = False  # whether the server has sent what no request had asked for
+        self.unrequested = False  # whether the server has sent what no request had asked for
 
     @property
     def received(self) -> int:
@@ -181,7 +181,7 @@ class HttpConnection(asyncio.Protocol):
         answer = self._answer
         if answer is None:  # no request has asked for these bytes
             # They could be taken for the next answer, so the connection ends
-            self.unasked = self.http2 is None and not _IDLE_END_STATUS.match(data)
+            self.unrequested = self.http2 is None and not _IDLE_END_STATUS.match(data)
             if self.http2 is None or not self.http2.between(data):
                 self.abort()
             return
@@ -215,7 +215,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _finish(self, message: Message) -> None:
         self._answer = None
-        self.unasked = message.excess and self._transport is not None and self.http2 is None
+        self.unrequested = message.excess and self._transport is not None and self.http2 is None
         is_reusable = message.reusable if self.http2 is None else self.http2.reusable(message)
         if not is_reusable:
             self.abort()
@@ -278,8 +278,8 @@ class MeteredAnswer(AnswerParser):
     def lost(self, *, reset: bool) -> Message:
         """End an answer whose connection was lost.
 
-        Raise Untried, so that it is asked again, if we stopped reading for longer than the server
-        has probably waited.
+        Raise Untried, so that it is requested again, if we stopped reading for longer than the
+        server has probably waited.
         """
         self._ends()
         message = super().lost(reset=reset)

@@ -50,7 +50,8 @@ H2 = "h2"  # in ALPN
 PROTOCOLS = (H2, "http/1.1")
 KNOWN = 10_000  # servers that are remembered
 HOUR = 3600.0  # seconds for which they are: a second handshake that did not help is not repeated
-SAFE = ("GET", "HEAD")  # may be asked again at once, though the server may have read the request
+# may be requested again at once, though the server may have read the request
+SAFE = ("GET", "HEAD")
 ENDS = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)  # of a handshake, without a word
 ALERTS = (
     "ALERT_HANDSHAKE_FAILURE",

@@ -24,9 +24,9 @@ class ConnectionPool:
     A server has as many as it has requests at once: one, but for those that HOST_CONNECTIONS names.
 
     Without room the spare one goes that was kept first. If there is none, the new one is not kept:
-    hosts have their turns about in the order in which they were asked, so the one kept first is the
-    next to be used. With 3,000 hosts, dropping the oldest served 26 requests on a kept connection,
-    and this rule 2,676 in the same room.
+    hosts have their turns about in the order in which they were requested, so the one kept first is
+    the next to be used. With 3,000 hosts, dropping the oldest served 26 requests on a kept
+    connection, and this rule 2,676 in the same room.
 
     Some servers answer one request per connection without saying so, and end it on the second, or
     fall silent. Some send more than was asked for: had it come later, it would be taken for the
@@ -56,7 +56,7 @@ class ConnectionPool:
                 del self._kept[key]
             if connection.open:
                 return connection
-            if connection.unasked:
+            if connection.unrequested:
                 self.distrust(key)
         return None
 
@@ -167,8 +167,8 @@ class Deadlines:
     def __init__(self, bounds: FetchLimits, clock: Clock) -> None:
         self._bounds = bounds
         self._clock = clock
-        # next look, deadline, when it was asked
-        self._asked: dict[HttpConnection, tuple[float, float, float]] = {}
+        # next look, deadline, when the request was sent
+        self._awaiting: dict[HttpConnection, tuple[float, float, float]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._at = float("inf")  # when the timer fires: no later than the first look
         self._due = 0.0  # the same, in the loop's time
@@ -185,14 +185,14 @@ class Deadlines:
         now = self._clock()
         deadline += now - asyncio.get_running_loop().time()
         next_look = min(deadline, self._bounds.patience(now, 0))
-        self._asked[connection] = (next_look, deadline, now)
+        self._awaiting[connection] = (next_look, deadline, now)
         if next_look < self._at:
             self._look_at(next_look)
         return now
 
     def remove(self, connection: HttpConnection) -> None:
         """Stop watching: the request is answered or abandoned."""
-        self._asked.pop(connection, None)
+        self._awaiting.pop(connection, None)
 
     def close(self) -> None:
         if self._timer is not None:
@@ -216,17 +216,17 @@ class Deadlines:
             self._look_at(now + SLOW_LOOK_INTERVAL)
             return
         self._at = float("inf")
-        for connection, (look, deadline, asked) in list(self._asked.items()):
+        for connection, (look, deadline, requested_at) in list(self._awaiting.items()):
             if look > now:
                 continue
             # The seconds for which we did not read are our doing, and count for neither limit.
             held = connection.held
-            until = min(deadline, self._bounds.patience(asked, connection.received)) + held
+            until = min(deadline, self._bounds.patience(requested_at, connection.received)) + held
             if until > now:
                 next_look = min(deadline + held, max(until, now + SLOW_LOOK_INTERVAL))
-                self._asked[connection] = (next_look, deadline, asked)
+                self._awaiting[connection] = (next_look, deadline, requested_at)
             else:
-                del self._asked[connection]
+                del self._awaiting[connection]
                 connection.expire()
-        if self._asked:
-            self._look_at(min(look for look, _, _ in self._asked.values()))
+        if self._awaiting:
+            self._look_at(min(look for look, _, _ in self._awaiting.values()))

@@ -59,7 +59,7 @@ class CachingResolver:
         self._clock = clock
         self._places = asyncio.Semaphore(in_flight)
         self._kept: OrderedDict[str, tuple[float, DnsAnswer]] = OrderedDict()
-        self._asked: dict[str, asyncio.Future[DnsAnswer]] = {}
+        self._pending: dict[str, asyncio.Future[DnsAnswer]] = {}
         self._tasks: set[asyncio.Task[DnsAnswer]] = set()
         self._closed = False
         self.counters: Counter[str] = Counter()
@@ -73,7 +73,7 @@ class CachingResolver:
     @property
     def in_flight(self) -> int:
         """Return the number of names being resolved, including those that wait for their turn."""
-        return len(self._asked)
+        return len(self._pending)
 
     async def resolve(self, host: str) -> list[str]:
         """Return the host's addresses, best first; raises DnsFailed or Untried.
@@ -159,9 +159,9 @@ class CachingResolver:
             return answer
         if self._closed:
             return DnsAnswer(failure=DnsFailure.CLOSED)
-        future = self._asked.get(name)
+        future = self._pending.get(name)
         if future is None:
-            future = self._asked[name] = asyncio.get_running_loop().create_future()
+            future = self._pending[name] = asyncio.get_running_loop().create_future()
             task = asyncio.create_task(self._ask(name))
             self._tasks.add(task)
             task.add_done_callback(partial(self._settle, name))
@@ -217,7 +217,7 @@ class CachingResolver:
     def _settle(self, name: str, task: asyncio.Task[DnsAnswer]) -> None:
         """Pass the result, an error or a cancellation on to all callers."""
         self._tasks.discard(task)
-        future = self._asked.pop(name)
+        future = self._pending.pop(name)
         if task.cancelled():
             future.set_result(DnsAnswer(failure=DnsFailure.CLOSED))
         elif error := task.exception():
@@ -230,7 +230,7 @@ class CachingResolver:
     ) -> DnsAnswer:
         """Return the answer of one query, with its time and failure counted."""
         start = self._clock()
-        self.counters["asked"] += 1
+        self.counters["asked"] += 1  # a name that crawls have in their states
         try:
             async with until(asyncio.get_running_loop().time() + seconds):
                 answer = await ask(name)
@@ -274,10 +274,10 @@ class CachingResolver:
 
     def remember(self, names: Iterable[str]) -> None:
         """Remember names that led to their hosts in a former run."""
-        asked = (
+        resolvable = (
             name for name in names if name not in self._hosts and known_without_asking(name) is None
         )
-        self._witnesses.names.extend(asked)
+        self._witnesses.names.extend(resolvable)
 
     async def probe(self) -> None:
         """Raise DnsFailed, with a one-line message for the user, if no name server answers."""

@@ -51,7 +51,7 @@ class Channel:
         self._timer: asyncio.TimerHandle | None = None
         self._last = False  # close after the last answer
         self.closed = False
-        self.asked = 0
+        self.queries = 0
         self._ares = pycares.Channel(
             servers=servers or None,
             timeout=timeout,
@@ -68,7 +68,7 @@ class Channel:
         """Start a query; failures are in the result, the future never raises."""
         future: asyncio.Future[Result] = self._loop.create_future()
         self._open.add(future)
-        self.asked += 1
+        self.queries += 1
         try:
             self._ares.query(name, qtype, callback=partial(self._answered, future))
         except ValueError:  # a name that c-ares cannot encode
@@ -272,7 +272,7 @@ class NameServers:
         It is an old one if there is no descriptor or memory to make one.
         """
         last = self._channels[-1] if self._channels else None
-        is_old = last is None or last.asked >= QUESTIONS or time.monotonic() >= self._until
+        is_old = last is None or last.queries >= QUESTIONS or time.monotonic() >= self._until
         if not is_old:
             return last
         new = self._new_channel()

@@ -138,7 +138,7 @@ class FtpClient:
                 "ftp: neither a proxy nor a local address can be chosen for one request"
             )
         loop = asyncio.get_running_loop()
-        bounds = self._bounds.asked(options)
+        bounds = self._bounds.for_request(options)
         deadline = loop.time() + bounds.timeout
         visit = _Visit(url, parse_ftp(url), self._now(), self._clock(), deadline, bounds)
         session: FtpSession | None = None
@@ -176,11 +176,11 @@ class FtpClient:
 
     async def _ask(self, session: FtpSession, visit: _Visit) -> Stream | None:
         """Log in and start the transfer: its data connection, or None for a redirect."""
-        asked = self._clock()
+        requested_at = self._clock()
         await session.log_in(self._password)
         await session.change_folder(visit.target.folders)
         data = await (self._file(session, visit) if visit.target.name else _listing(session, visit))
-        visit.timings.first_byte = self._clock() - asked
+        visit.timings.first_byte = self._clock() - requested_at
         return data
 
     async def _file(self, session: FtpSession, visit: _Visit) -> Stream | None:

@@ -189,7 +189,7 @@ class GopherClient:
             raise BadUrl(f"not a URL that can be crawled by Gopher: {url[:200]!r}")
         if options.proxy is not None:
             raise BadOption("gopher: cannot be used through a proxy")
-        bounds = self._bounds.asked(options)
+        bounds = self._bounds.for_request(options)
         loop = asyncio.get_running_loop()
         timings = Timings()
         started = self._now()
@@ -200,7 +200,7 @@ class GopherClient:
                 stream = await self._reach.open(target.host, target.port, timings, options.bind)
         except TimeoutError as error:
             raise ConnectTimeout("no connection within the deadline") from error
-        asked = loop.time()
+        requested_at = loop.time()
         if watch is not None:
             watch.source = stream
         claim = claim_of(self._room, bounds.truncate)
@@ -225,7 +225,7 @@ class GopherClient:
             kind = TimedOut if truncated == "time" else EmptyAnswer
             raise kind("the server sent no answer")
         bounds.check(truncated)
-        timings.first_byte = max(stream.first_byte - asked, 0.0)
+        timings.first_byte = max(stream.first_byte - requested_at, 0.0)
         timings.total = self._clock() - begun - (claim.held if claim is not None else 0.0)
         exchange = _exchange(url, target, payload, truncated, stream.ip, started, timings)
         exchange.claim = claim

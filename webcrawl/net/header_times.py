@@ -162,7 +162,7 @@ _OLD = re.compile(r"\b(limit|remaining|reset)\s*=\s*(\d{1,15})\b")
 _NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(?:[,;].*)?")
 
 
-def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
+def retry_after_of(headers: list[tuple[bytes, bytes]], now: float) -> float:
     """Return the seconds that the host asks for before the next request.
 
     0 if it asks for nothing, or for nonsense.

@@ -66,11 +66,11 @@ class Visit:
 
 
 class Answered(NamedTuple):
-    """The answer to a request: by which connection and parser it came, and when it was asked for."""
+    """The answer to a request: by which connection and parser it came, and when the request was sent."""
 
     connection: HttpConnection
     parser: AnswerParser
-    asked_at: float  # by the client's clock
+    requested_at: float  # by the client's clock
     message: Message
 
 
@@ -149,7 +149,7 @@ class HttpClient:
         proxy = options.proxy
         key: Key = (target.secure, target.host, target.port)
         if options is not PLAIN:
-            limits = limits.asked(options)
+            limits = limits.for_request(options)
             key = _key_with_options(key, options)
         # The first 2 MiB of a body need no room in the memory that large bodies share
         unclaimed_bytes = min(limits.truncate, BYTES_WITHOUT_CLAIM)
@@ -195,14 +195,14 @@ class HttpClient:
             else AnswerParser(unclaimed_bytes, bodiless=method == "HEAD", claim=claim)
         )
         try:
-            connection, parser, asked_at, message = await self._ask(
+            connection, parser, requested_at, message = await self._ask(
                 visit, connection, parser, reused=reused
             )
         finally:
             # However it ended, other downloads may wait for room.
             if claim is not None:
                 claim.loaded()
-        timings.first_byte = max(connection.first_byte - asked_at, 0.0)
+        timings.first_byte = max(connection.first_byte - requested_at, 0.0)
         timings.total = self._clock() - begun_at - parser.held
         self._keep_or_close(key, connection, keep, watch)
         if proxy is not None:
@@ -230,8 +230,9 @@ class HttpClient:
             self._pool.keep(key, connection, keep, spare=is_spare)
         elif connection.open:
             connection.abort()
-        elif connection.unasked:
-            # What comes unasked could be taken for the next answer: none is kept for an hour
+        elif connection.unrequested:
+            # What comes without a request could be taken for the next answer: none is kept for an
+            # hour
             self._pool.distrust(key)
 
     def _note_unanswered(
@@ -262,7 +263,7 @@ class HttpClient:
 
         `reused`: the connection has carried requests before. Raise FetchError.
         """
-        asked_at = self._deadlines.add(connection, visit.deadline)
+        requested_at = self._deadlines.add(connection, visit.deadline)
         http2 = connection.http2
         request = (
             visit.head + visit.body if http2 is None else http2.request(visit.head, visit.body)
@@ -280,7 +281,7 @@ class HttpClient:
             if answered is not None:
                 connection.abort()
                 return answered
-        return Answered(connection, parser, asked_at, message)
+        return Answered(connection, parser, requested_at, message)
 
     async def _ask_after_error(
         self, visit: Visit, connection: HttpConnection, error: FetchError, *, reused: bool
@@ -341,7 +342,7 @@ class HttpClient:
             visit.watch.source = second
         unclaimed_bytes = min(visit.bounds.truncate, BYTES_WITHOUT_CLAIM)
         parser = self._metered_parser(second, unclaimed_bytes, visit.method, visit.claim)
-        asked_at = self._deadlines.add(second, visit.deadline)
+        requested_at = self._deadlines.add(second, visit.deadline)
         try:
             message = await second.ask(second.http2.request(visit.head, visit.body), parser)
         except FetchError:
@@ -349,7 +350,7 @@ class HttpClient:
             raise
         finally:
             self._deadlines.remove(second)
-        return Answered(second, parser, asked_at, message)
+        return Answered(second, parser, requested_at, message)
 
     def _claim_on_memory(self, limits: FetchLimits, options: Options) -> Claim | None:
         """Return the claim of a body that may be longer than others: in most crawls, a sitemap."""

@@ -77,8 +77,8 @@ def parse_target(url: str) -> RequestTarget:
     if not 0 < port < 65536:
         raise BadUrl(f"port {port} does not exist")
     authority = host if port == _PORTS[scheme] else f"{host}:{port}"
-    asked = (path or "/") + (query or "")
-    return RequestTarget(scheme == "https", host.strip("[]"), port, authority, asked)
+    target = (path or "/") + (query or "")
+    return RequestTarget(scheme == "https", host.strip("[]"), port, authority, target)
 
 
 Headers = Iterable[tuple[bytes, bytes]]

@@ -22,7 +22,7 @@ POINTS_OFF_PER_ANSWER = 3.0
 # points of a host that never answered: dead ones come together in lists, fifty in a row
 NEW_HOST_POINTS = 0.1
 # All of them together: at the end of a crawl only dead hosts may be left, and none could end a
-# false alarm. So three known hosts must have failed, which have URLs left and will be asked.
+# false alarm. So three known hosts must have failed, which have URLs left and will be requested.
 MOST_NEW_HOST_POINTS = 6.0
 # points of a host that this machine has no route to, whatever the host's record
 NO_ROUTE_POINTS = 3.0
@@ -45,7 +45,7 @@ class HostPast(Enum):
     """The past of a host that fails now."""
 
     KNOWN = "it answered last time"
-    NEW = "it was never asked"
+    NEW = "it was never requested"
     FAILING = "it failed last time, too: that it fails again says nothing"
 
 
@@ -153,11 +153,11 @@ class Detector:
         return self._take_new_worth(begun) if is_new else 0.0
 
     def _take_new_worth(self, begun: float) -> float:
-        """Return the points of a host that was never asked, and book them: they are limited."""
+        """Return the points of a host that was never requested, and book them: they are limited."""
         nothing_has_answered = not self.answered_at
         if nothing_has_answered:
             return self._known_worth()
-        # Of a thousand hosts that are asked at once, all dead ones time out at once too: after
+        # Of a thousand hosts that are requested at once, all dead ones time out at once too: after
         # others have answered.
         began_before_an_answer = begun <= self.answered_at
         if began_before_an_answer or self._new >= MOST_NEW_HOST_POINTS:

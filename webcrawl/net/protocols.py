@@ -95,7 +95,7 @@ class FetchLimits:
     grace: float = SILENCE_GRACE
     rate: float = 0.0  # bytes per second that must have come on average since then; 0: any
 
-    def asked(self, options: Options) -> FetchLimits:
+    def for_request(self, options: Options) -> FetchLimits:
         """Return the bounds of a request with these options."""
         limit, strict = (options.maxsize, True) if options.maxsize else (self.truncate, self.strict)
         strict = strict and not options.truncates
@@ -113,14 +113,14 @@ class FetchLimits:
         if self.strict and truncated == "length":
             raise TooLarge(f"the body has more than {self.truncate} bytes")
 
-    def patience(self, asked: float, received: int) -> float:
+    def patience(self, requested_at: float, received: int) -> float:
         """Return the time at which an answer with only these bytes is too slow.
 
-        `asked` is when the request was sent.
+        `requested_at` is when the request was sent.
         """
         if not self.rate:
             return float("inf")
-        return asked + self.grace + received / self.rate
+        return requested_at + self.grace + received / self.rate
 
 
 class AnswerSource(Protocol):

@@ -124,10 +124,10 @@ class RobotsBook:
         if entry is None:
             return self.verdict(url, now)
         owes = entry.owes
-        asked = entry.asked
+        allowed = entry.allowed
         verdict = self.verdict(url, now)
         entry.owes = owes
-        entry.asked = asked
+        entry.allowed = allowed
         return verdict
 
     def said(self, url: str) -> RobotsSaid | None:
@@ -225,11 +225,11 @@ class RobotsBook:
             origin,
             RobotsEntry(now + KEEP, rules, fresh=self._fresh(before, rules, now, head, kept)),
         )
-        is_asked_for_later = self._lazily and known_rules is None
+        is_read_later = self._lazily and known_rules is None
         return Heard(
             effect,
             self._crawl_delay(origin, rules.crawl_delay, now),
-            [] if is_asked_for_later else sitemaps,
+            [] if is_read_later else sitemaps,
         )
 
     def _fresh(
@@ -263,14 +263,14 @@ class RobotsBook:
     def _failed(self, before: RobotsEntry | None, now: float) -> RobotsEntry:
         """Return the entry after one more failure: it waits longer, and is given up in the end.
 
-        Rules stay in force meanwhile (RFC 9309 2.4). A host that is asked later than planned was
-        away for twice the planned time at most, as far as we know: a crawl may have been stopped,
-        or the host had no URLs. The last try comes when patience ends, so that nothing is given up
-        that is back by then.
+        Rules stay in force meanwhile (RFC 9309 2.4). A host that is requested later than planned
+        was away for twice the planned time at most, as far as we know: a crawl may have been
+        stopped, or the host had no URLs. The last try comes when patience ends, so that nothing is
+        given up that is back by then.
         """
         if before is not None and before.fresh is not None and before.looks_early(now):
             # An early look that fails changes nothing: the rules are valid as long as before.
-            return replace(before, fresh=replace(before.fresh, soon=now + HOUR), asked=0)
+            return replace(before, fresh=replace(before.fresh, soon=now + HOUR), allowed=0)
         tries = 0
         since = now
         rules: RobotsRules | None = None
@@ -352,7 +352,7 @@ def _verdict_of(entry: RobotsEntry, url: str) -> RobotsDecision:
     if not entry.rules.allowed(url):
         return RobotsDecision.FORBIDDEN
     entry.owes = False
-    entry.asked += 1
+    entry.allowed += 1
     return RobotsDecision.ALLOWED
 
 

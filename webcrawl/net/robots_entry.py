@@ -197,15 +197,15 @@ class RobotsEntry:
     owes: bool = False  # a URL that the rules in force allow goes before the next try
     # when to look before they expire; None for rules of an earlier version
     fresh: Fresh | None = None
-    asked: int = 0  # URLs that they have allowed since they were loaded
+    allowed: int = 0  # URLs that they have allowed since they were loaded
 
     def looks_early(self, now: float) -> bool:
-        """Return whether rules that are valid are asked for all the same.
+        """Return whether a robots.txt whose rules are valid is requested all the same.
 
         Their host is busy enough for that.
         """
         fresh = self.fresh
-        if self.asked < BUSY or fresh is None or self.tries:
+        if self.allowed < BUSY or fresh is None or self.tries:
             return False
         return fresh.soon <= now < self.until
 

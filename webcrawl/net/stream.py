@@ -150,7 +150,7 @@ async def read_body(
     Raise Untried if the time is noticed to be up too late to judge the server.
     """
     loop = asyncio.get_running_loop()
-    asked = loop.time()
+    requested_at = loop.time()
     body = bytearray()
     # The first 2 MiB of a body need no room
     allowed = limit if claim is None else min(limit, BYTES_WITHOUT_CLAIM)
@@ -158,7 +158,7 @@ async def read_body(
         ended = complete is not None and complete(bytes(body[-16:]))
         end = deadline
         if bounds is not None:
-            end = min(end, bounds.patience(asked, len(body)))
+            end = min(end, bounds.patience(requested_at, len(body)))
         if ended:
             end = min(end, loop.time() + patience)
         try:
@@ -178,7 +178,7 @@ async def read_body(
         if claim is not None and len(body) > allowed:
             allowed, waited = await _with_room(claim, len(body), allowed, limit)
             # Waiting for room is our doing: it counts neither as slowness nor against the time
-            asked += waited
+            requested_at += waited
             deadline += waited
         if len(body) > allowed:
             return bytes(body[:allowed]), "length"

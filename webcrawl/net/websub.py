@@ -131,14 +131,14 @@ class SubscriptionState(IntEnum):
     """The state of a subscription."""
 
     WANTED = 0  # to be asked for
-    ASKED = 1  # the hub may verify that we did
+    REQUESTED = 1  # the hub may verify that we did
     ACTIVE = 2
     RENEWING = 3  # active, and asked for again
     GONE = 4  # denied, or given up
 
 
 LIVE = (SubscriptionState.ACTIVE, SubscriptionState.RENEWING)
-UNDER_WAY = (SubscriptionState.ASKED, SubscriptionState.RENEWING)
+UNDER_WAY = (SubscriptionState.REQUESTED, SubscriptionState.RENEWING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,14 +216,14 @@ class Subscriptions:
                 self._store(replace(one, due=now + PATIENCE))
                 continue
             is_live = one.state in LIVE and one.until > now
-            state = SubscriptionState.RENEWING if is_live else SubscriptionState.ASKED
-            asked = replace(one, state=state, due=now + PATIENCE)
+            state = SubscriptionState.RENEWING if is_live else SubscriptionState.REQUESTED
+            requested = replace(one, state=state, due=now + PATIENCE)
             was_not_verified = one.state in UNDER_WAY
             if was_not_verified:
-                self._store(self._failed(asked, now))
+                self._store(self._failed(requested, now))
             else:
-                self._store(asked)
-                found.append(asked)
+                self._store(requested)
+                found.append(requested)
         return found
 
     def form(self, one: Subscription) -> bytes:
@@ -270,9 +270,9 @@ class Subscriptions:
                 self._end(one, now)
             return ""
         challenge = said.get("hub.challenge", "")
-        was_asked = mode == "subscribe" and one.state in UNDER_WAY
+        was_requested = mode == "subscribe" and one.state in UNDER_WAY
         is_sound = 0 < len(challenge) <= CHALLENGE
-        if not was_asked or not is_sound:
+        if not was_requested or not is_sound:
             self.counters["websub/unasked"] += 1
             return None
         lease = _lease(said.get("hub.lease_seconds", ""))

@@ -94,21 +94,21 @@ class SavedWindows(NamedTuple):
 class Windows(Part):
     """Part of each checkpoint. A run that ends without having said so leaves a window.
 
-    `asked`: when the last request known of was sent, 0 if none was. Of a run that was killed before
-    its first checkpoint nothing else is left.
+    `last_sent_at`: when the last request known of was sent, 0 if none was. Of a run that was killed
+    before its first checkpoint nothing else is left.
     """
 
-    def __init__(self, db: CrawlDB, clock: Callable[[], float], asked: float = 0.0) -> None:
+    def __init__(self, db: CrawlDB, clock: Callable[[], float], last_sent_at: float = 0.0) -> None:
         """Add a window to those saved if the last run ended without having said so.
 
-        `asked`: when the last request in requests.log was sent, 0 if there is none.
+        `last_sent_at`: when the last request in requests.log was sent, 0 if there is none.
         """
         self._db = db
         self._clock = clock
         saved = read(db.get(KEY))
         self.found = [*saved.windows]  # the windows, the oldest first
         # Only requests.log tells what the last run did after its last checkpoint
-        if is_open(saved, asked):
+        if is_open(saved, last_sent_at):
             self.found = [*self.found, (saved.at, clock())][-MOST:]
         self._over = False  # no request follows the next checkpoint
         db.join(self)
@@ -121,9 +121,9 @@ class Windows(Part):
         self._db.set(KEY, bytes(msgpack.packb((self._clock(), self.found, self._over))))
 
 
-def is_open(saved: SavedWindows, asked: float) -> bool:
+def is_open(saved: SavedWindows, last_sent_at: float) -> bool:
     """Return whether something was done after this checkpoint that no later one knows of."""
-    return not saved.over or asked > saved.at
+    return not saved.over or last_sent_at > saved.at
 
 
 def read(data: bytes | None) -> SavedWindows:

@@ -26,13 +26,13 @@ class Fingerprints:
         _check(key)
         self._key = key
 
-    def __call__(self, urls: Iterable[str], asked: Iterable[str] = ()) -> list[int]:
+    def __call__(self, urls: Iterable[str], requested: Iterable[str] = ()) -> list[int]:
         """Return the fingerprints of a batch, in the same order.
 
-        `asked` are the URLs as they are requested. They have no effect here; in a hive they decide
-        whose URLs they are (crawl/hive/partition.py).
+        `requested` are the URLs as they are requested. They have no effect here; in a hive they
+        decide whose URLs they are (crawl/hive/partition.py).
         """
-        del asked
+        del requested
         # No loop in Python: `map` calls the C function for each
         return [*map(siphash, repeat(self._key), urls)]
 

@@ -414,7 +414,7 @@ class FifoFrontier(Bare):
         most = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
         return not link.is_prerequisite and link.attempt + 1 < most
 
-    def unasked(self, link: Link, now: float) -> None:
+    def end_without_request(self, link: Link, now: float) -> None:
         host, number = self._received(link)
         self._forget(number)
         self.counters["finished"] += 1

@@ -183,7 +183,7 @@ def test_a_host_of_which_everything_is_known():
         "a.test", None, ready_at=7.0, times=[0.1], failures=3, pages=4, ip="192.0.2.1", http2=True
     )
     host.failed = FailedRow(
-        1.0, 2.0, -2, 5, gone=True, origin=6, planned=7.0, asked=8.0, errors_in_a_row=(9, -10)
+        1.0, 2.0, -2, 5, gone=True, origin=6, planned=7.0, retry_after=8.0, errors_in_a_row=(9, -10)
     )
     host.block_pages, host.missing, host.listed = (
         BlockPageRow("anubis", 3.5, 2, (LINK,)),

@@ -103,7 +103,7 @@ class TestText:
         found = read(collector(tmp_path).text())
 
         states = {key[1]: value for key, value in found.items() if key[0] == "webcrawl_hosts"}
-        assert states == {"asked": 4, "ready": 1, "waiting": 5, "deferred": 2}
+        assert states == {"active": 4, "ready": 1, "waiting": 5, "deferred": 2}
 
     @pytest.mark.parametrize(
         ("trouble", "paused", "kinds"),

@@ -301,7 +301,7 @@ class TestRenewal:
         assert subscriptions.pushed(token, sign(secret, b"x"), b"x", NOW + DAY - 1) is not None
         assert subscriptions.pushed(token, sign(secret, b"x"), b"x", NOW + DAY) is None
         assert asked(subscriptions, NOW + DAY)[0] == token
-        assert subscriptions.get(token).state == SubscriptionState.ASKED
+        assert subscriptions.get(token).state == SubscriptionState.REQUESTED
 
     def test_one_that_fails_again_and_again(self, subscriptions):
         """As long as the lease runs the hub is not given up, nor are its pushes; then the next

@@ -332,7 +332,7 @@ class TestSigns:
                 {"queued": 7, "in_flight": 0, "deferred_due": 1.0},
                 "All 7 queued URLs are of deferred hosts, which are retried now and then.",
             ),
-            ({}, "Hosts: 4 asked 2 ready 24 waiting."),
+            ({}, "Hosts: 4 active 2 ready 24 waiting."),
         ],
     )
     def test_what_it_is_waiting_for(self, tmp_path, figures, said):

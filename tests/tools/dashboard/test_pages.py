@@ -55,7 +55,7 @@ class TestFigures:
         assert tree.xpath("//h1/text()") == ["web"]
         assert tree.xpath("//span[@class='badge running']")[0].text_content() == "Running"
         assert (
-            "Hosts: 4 asked 2 ready 24 waiting"
+            "Hosts: 4 active 2 ready 24 waiting"
             in tree.xpath("//p[@class='lead']")[0].text_content()
         )
         assert tree.xpath("//dl[@class='tiles']/div/dd[1]/text()")[:2] == ["120", "4,000"]

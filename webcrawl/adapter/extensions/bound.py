@@ -177,9 +177,9 @@ class Bound:
         # Takes 3 ms with 30,000 hosts
         ready = crawl.outlook.ready_hosts()
         # Without inline downloads that still wait for their hosts, while pages wait for them
-        asked = sum(downloads_by_phase.values()) - downloads_by_phase["queued"]
+        active = sum(downloads_by_phase.values()) - downloads_by_phase["queued"]
         turns = HostTurns.of({**state, "ready": ready})
-        rules = crawl.outlook.waits().rules if turns.waiting >= asked else Counter[str]()
+        rules = crawl.outlook.waits().rules if turns.waiting >= active else Counter[str]()
         self._has_no_way = rules[NO_WAY] == turns.waiting > 0
         revisiting = crawl.parts.revisiting
         return BoundLook(
@@ -191,14 +191,14 @@ class Bound:
             away=crawl.outlook.servers.names,
             slots=downloader.total_concurrency,
             wanted=downloader.capacity.wanted,
-            asked=asked,
+            active=active,
             naming=downloads_by_phase["dns"],
             securing=downloads_by_phase["tls"],
             receiving=downloads_by_phase["body"],
             rendering=downloads_by_phase["rendered"],
             reading=downloads_by_phase["reader"],
             processing=downloads_by_phase["pipelines"],
-            hosts=turns.asked,
+            hosts=turns.active,
             ready=turns.ready,
             waiting=turns.waiting,
             failing=rules[FAILURE] + rules[ROBOTS],

@@ -384,8 +384,8 @@ class LinkSources:
         if PDF not in found or find_spec(LIBRARY) is not None:
             return found
         # `all` asks for what can be had, and a kind by its name for that kind.
-        is_asked_for_by_name = found != ALL or PDF in str(value).lower()
-        if is_asked_for_by_name:
+        is_named = found != ALL or PDF in str(value).lower()
+        if is_named:
             raise ValueError(MISSING)
         return tuple(kind for kind in found if kind != PDF)
 

@@ -217,7 +217,7 @@ class DroneRunner:
         `state` is what the report says; without it, what the drone is doing.
         """
         fence = self._parts.fence
-        asked_at = fence.now()
+        sent_at = fence.now()
         beat = await self._server.beat(
             self._report(state).pack(),
             lease=self._lease,
@@ -227,7 +227,7 @@ class DroneRunner:
         )
         self._answered_beats += 1  # not before it was answered: see Report
         self._answered_at = time.time()
-        if fence.note_answer(asked_at):
+        if fence.note_answer(sent_at):
             self._crawl.crawl.parts.begin_again()
             self._crawl.wake()
         return beat

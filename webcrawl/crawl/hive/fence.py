@@ -25,13 +25,13 @@ class Fence:
         self.now = clock
         self._closes_at: float | None = None  # None: the server has not answered in this run
 
-    def note_answer(self, asked_at: float) -> bool:
+    def note_answer(self, sent_at: float) -> bool:
         """Open the fence, for `seconds` from when the answered sign of life was made.
 
         Return whether that has opened it: it was closed before, and is not closed again by now.
         """
         was_closed = self.is_closed()
-        self._closes_at = asked_at + self.seconds
+        self._closes_at = sent_at + self.seconds
         return was_closed and not self.is_closed()
 
     def is_closed(self) -> bool:

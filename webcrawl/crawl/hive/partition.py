@@ -323,8 +323,8 @@ class SlotFingerprints(Fingerprints):
 
         self._upper_bits = lru_cache(CACHED_ORIGINS)(upper_bits)
 
-    def __call__(self, urls: Iterable[str], asked: Iterable[str] = ()) -> list[int]:
-        """Return the fingerprints of URLs. `asked` has each URL as it is requested.
+    def __call__(self, urls: Iterable[str], requested: Iterable[str] = ()) -> list[int]:
+        """Return the fingerprints of URLs. `requested` has each URL as it is requested.
 
         The slot is that of the requested URL: its drone must know the fingerprint.
         """
@@ -332,7 +332,7 @@ class SlotFingerprints(Fingerprints):
         key, upper_bits, slot_bits = self._key, self._upper_bits, self._slot_bits
         return [
             upper_bits(url[: url.find("/", MIN_HOST_END)]) | siphash(key, compared) >> slot_bits
-            for compared, url in zip(urls, asked, strict=True)
+            for compared, url in zip(urls, requested, strict=True)
         ]
 
 

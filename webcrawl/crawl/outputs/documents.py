@@ -143,8 +143,8 @@ class Documents(Output):
         reader.waiting += 1
         trip.readers += 1
         try:
-            asked = reader.thread.submit(reader.process.document, head, body)
-            about = await asyncio.wrap_future(asked)
+            reading = reader.thread.submit(reader.process.document, head, body)
+            about = await asyncio.wrap_future(reading)
         finally:
             trip.readers -= 1
             reader.waiting -= 1

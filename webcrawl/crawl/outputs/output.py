@@ -165,7 +165,7 @@ def link_columns(page: Page) -> object:
 def on_end(run: Run, hook: Hook) -> None:
     """Call `hook` with the log line of each URL, fetched or not.
 
-    A URL that was not asked for, or had no answer, has no Exchange. An error of the hook is logged,
+    A URL that was not requested, or had no answer, has no Exchange. An error of the hook is logged,
     and costs nothing else. Without a crawl, as in `scrapy parse --pipelines`, it is never called.
     """
     if not run.is_open:

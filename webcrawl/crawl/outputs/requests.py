@@ -38,7 +38,7 @@ class RequestLog(Output):
         # the times before kills, for which the outcomes of requests are unknown
         self._windows: Windows | None = None
         # the seconds that a host is left alone for, and the source that says so
-        self._pause: Callable[[str], tuple[float, str]] = _unasked
+        self._pause: Callable[[str], tuple[float, str]] = _no_pause
         # hosts of the requests that are sent, and not answered
         self._sent_out: dict[object, str] = {}
         # when each host has ended its last answer, the latest last
@@ -52,10 +52,10 @@ class RequestLog(Output):
 
     def _open(self, db: CrawlDB) -> None:
         path = self.folder / "logs" / "requests.log"
-        asked = last_sent(path)  # before a torn line is ended
+        last_sent_at = last_sent(path)  # before a torn line is ended
         self._worker = db.worker
         self._log = SyncedLog(db.disk, path)
-        self._windows = Windows(db, time.time, asked)
+        self._windows = Windows(db, time.time, last_sent_at)
 
     def note_sent(self, request: object, method: str, url: str, link: Link | None) -> None:
         """Write the line before the request goes out.
@@ -149,6 +149,6 @@ def _as_known(url: str, link: Link | None) -> str:
         return url
 
 
-def _unasked(_: str) -> tuple[float, str]:
+def _no_pause(_: str) -> tuple[float, str]:
     """Return the pause before a request of which no rule is known: no crawl is open."""
     return 0.0, ""

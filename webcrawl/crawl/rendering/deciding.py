@@ -15,7 +15,7 @@ from webcrawl.content.html.encodings import encoding_of
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.content.html.shown_text import resolved, visible
 from webcrawl.content.recognise import PAGE, SHELL, Recogniser
-from webcrawl.crawl.rendering.places import ASKED
+from webcrawl.crawl.rendering.places import BY_REQUEST
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.host_table import HostTable
 
@@ -208,7 +208,7 @@ class Deciding:
             return None
         host = host_of(exchange.url)
         if self._every:
-            return Wanted(host, is_shell, ASKED)
+            return Wanted(host, is_shell, BY_REQUEST)
         # A page in a browser takes 0.25 s of CPU or more, one without 0.4 ms: so a host is left
         # alone until it sends a shell, which is recognised anyway.
         has_sent_shell = is_shell or self.hosts.get(host) is not None

@@ -6,7 +6,7 @@ import asyncio
 from heapq import heapify, heappop, heappush
 from itertools import count
 
-ASKED = float("inf")  # worth of a page whose rendering its spider asks for: it never gives way
+BY_REQUEST = float("inf")  # worth of a page whose rendering its spider asks for: it never gives way
 
 
 class BrowserPlaces:
@@ -38,7 +38,7 @@ class BrowserPlaces:
         is_full = self._held + len(self._waiting) >= self._max_pages
         if is_full:
             # In this order: a page that its spider asks for sends another away, too, if it can.
-            has_room = self._gives_way(worth) or worth >= ASKED
+            has_room = self._gives_way(worth) or worth >= BY_REQUEST
             if not has_room:
                 return False
         turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

@@ -100,7 +100,7 @@ class Split:
         alone = self.pages() / self._age if self.early else UNBOUNDED_RATE
         return max(beside, alone)
 
-    def asked(self) -> float:
+    def useful_rate(self) -> float:
         """Return the rate that is of use: without early fetches, each page once in REVISIT_AGE."""
         return self.rate() if self.early else min(self.rate(), self.pages() / self._age)
 

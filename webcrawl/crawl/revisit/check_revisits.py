@@ -143,7 +143,7 @@ def _ahead(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
         try:
             if data:
                 unpack(data)
-            elif since > 0:  # the time of a fetch; see `ASKED` in fetched_ahead.py
+            elif since > 0:  # the time of a fetch; see `QUEUED` in fetched_ahead.py
                 yield snapshot.damaged(f"{place}: was fetched, but has no outcome")
         except ERRORS as error:
             yield snapshot.damaged(f"{place}: {error}", value=data)

@@ -24,15 +24,15 @@ MOST_ROWS_OF_UNKNOWN = 200_000  # rows beyond which pages without a record are n
 # seconds that a row waits for its record: a page that is not due by then is fetched once more
 KEPT_SECONDS = 90 * 86_400
 SIGN = 1 << 63  # SQLite's integers are signed
-# `since` of a row: ASKED while a signal waits in the queue; the time when its link was begun, negated,
-# while that is under way; the time of the fetch afterwards
-ASKED = 0
+# `since` of a row: QUEUED while a signal waits in the queue; the time when its link was begun,
+# negated, while that is under way; the time of the fetch afterwards
+QUEUED = 0
 
 
 class Ahead:
     """The table `ahead`: a row for each page with a waiting signal, a link under way, or findings.
 
-    A row is a pair here: since when, which also tells the three apart (see ASKED), and the record
+    A row is a pair here: since when, which also tells the three apart (see QUEUED), and the record
     that the last fetch ahead has left, or None.
     """
 
@@ -56,12 +56,12 @@ class Ahead:
         if row is None:
             if self.count >= MOST_ROWS:
                 return False
-            self._set(key, ASKED, None)
+            self._set(key, QUEUED, None)
             return True
         since, found = row
-        if since == ASKED or _is_under_way(since, now):
+        if since == QUEUED or _is_under_way(since, now):
             return False
-        self._set(key, ASKED, found)
+        self._set(key, QUEUED, found)
         return True
 
     def begin(self, record: PageRecord, now: float) -> PageRecord | None:
@@ -74,7 +74,7 @@ class Ahead:
         if row is None:
             return None
         since, found = row
-        if since != ASKED:
+        if since != QUEUED:
             return None
         self._set(key, -max(1, int(now)), found)
         return record if found is None else replace(found, signal=record.signal)
@@ -82,7 +82,7 @@ class Ahead:
     def asks(self, url: str) -> bool:
         """Return whether a signal of this page waits."""
         row = self._row(self._fingerprint(url)) if self.count else None
-        return row is not None and row[0] == ASKED
+        return row is not None and row[0] == QUEUED
 
     def known(self, url: str) -> PageRecord | None:
         """Return what a fetch ahead of this page's turn found, or None.

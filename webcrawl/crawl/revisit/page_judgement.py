@@ -144,7 +144,7 @@ class Honesty:
         if found.change is not Change.CHANGED or not (plainly or self._rows):
             return
         host = host_of(url)
-        if not plainly:  # asked with a condition, the host told the truth
+        if not plainly:  # requested with a condition, the host told the truth
             self._rows.pop(host, None)
             return
         count, until = self._rows.pop(host, (0, 0.0))

@@ -12,7 +12,7 @@ class Allowance(Protocol):
 
     @property
     def lead(self) -> float:
-        """Pages that may be asked for before new bodies have come back for them.
+        """Pages that may be requested before new bodies have come back for them.
 
         Infinity: novelty does not count.
         """

@@ -41,7 +41,9 @@ class Popularity:
         # Without these, and with one cell per URL, links to pages that were fetched long ago filled
         # the table: the mean of the curve was 74.2 in place of 77.4.
         self._fetched = array("Q", bytes(8 * cells))
-        self._asked = bytearray(cells)  # 1: the fetched URL was linked to since it was remembered
+        self._referenced = bytearray(
+            cells
+        )  # 1: the fetched URL was linked to since it was remembered
         self.forgotten = 0.0  # the sum of amounts that were added and are lost
 
     def __iter__(self) -> Iterator[tuple[int, float]]:
@@ -63,7 +65,7 @@ class Popularity:
             if owners[at] == number:
                 amounts[at] += amount
             elif fetched[at] == number:
-                self._asked[at] = 1
+                self._referenced[at] = 1
                 self.forgotten += amount
             elif owners[at ^ 1] == number:
                 amounts[at ^ 1] += amount
@@ -98,8 +100,8 @@ class Popularity:
         number = siphash(self._key, url)
         at = number & self._mask
         # The URL that is there is popular, and has a second chance, as in CLOCK.
-        if self._asked[at]:
-            self._asked[at] = 0
+        if self._referenced[at]:
+            self._referenced[at] = 0
         else:
             self._fetched[at] = number
         for place in (at, at ^ 1):

@@ -63,7 +63,7 @@ class DnsReply:
 class Question:
     """A question to a name server.
 
-    `attempt` counts how often it has been asked with this transport, this time included.
+    `attempt` counts how often it has come with this transport, this time included.
     """
 
     name: str
@@ -157,30 +157,30 @@ DNS_KINDS: dict[str, Callable[[Web, int, Question], DnsReply]] = {
     "dns_cname": _cname_reply,
     "dns_cname_loop": _cname_loop_reply,
     # RFC 1035 4.2.1: a client asks again over TCP
-    "dns_truncated": lambda web, host, asked: (
-        _plain_reply(web, host, asked) if asked.tcp else DnsReply(truncated=True)
+    "dns_truncated": lambda web, host, query: (
+        _plain_reply(web, host, query) if query.tcp else DnsReply(truncated=True)
     ),
     # An outage of such a name is noticed after a second
-    "dns_short": lambda web, host, asked: DnsReply(
-        records=_addresses(asked, web.address(host), ttl=1)
+    "dns_short": lambda web, host, query: DnsReply(
+        records=_addresses(query, web.address(host), ttl=1)
     ),
     # More addresses than the eight that are kept
     "dns_many": _many_addresses,
-    "dns_first_dead": lambda web, host, asked: _reply_with_first(asked, DEAD, web, host),
-    "dns_dead": lambda _, __, asked: DnsReply(records=_addresses(asked, DEAD)),
-    "dns_outside": lambda _, __, asked: DnsReply(records=_addresses(asked, OUTSIDE)),
+    "dns_first_dead": lambda web, host, query: _reply_with_first(query, DEAD, web, host),
+    "dns_dead": lambda _, __, query: DnsReply(records=_addresses(query, DEAD)),
+    "dns_outside": lambda _, __, query: DnsReply(records=_addresses(query, OUTSIDE)),
     # One address outside, one inside
-    "dns_mixed": lambda web, host, asked: _reply_with_first(asked, OUTSIDE, web, host),
+    "dns_mixed": lambda web, host, query: _reply_with_first(query, OUTSIDE, web, host),
     # IPv4-mapped: connecting to it reaches the IPv4 address, so a guard has to look inside
-    "dns_aaaa": lambda web, host, asked: _ipv6_reply(
-        asked, f"::ffff:{web.address(host)}", _plain_reply(web, host, asked)
+    "dns_aaaa": lambda web, host, query: _ipv6_reply(
+        query, f"::ffff:{web.address(host)}", _plain_reply(web, host, query)
     ),
     # A failure of the server, and not of the name: asking again helps
-    "dns_recovers": lambda web, host, asked: (
-        DnsReply(Rcode.SERVFAIL) if asked.attempt == 1 else _plain_reply(web, host, asked)
+    "dns_recovers": lambda web, host, query: (
+        DnsReply(Rcode.SERVFAIL) if query.attempt == 1 else _plain_reply(web, host, query)
     ),
-    IPV6: lambda web, host, asked: _ipv6_reply(asked, web.address(host), DnsReply()),
-    DUAL: lambda web, host, asked: _ipv6_reply(asked, LOOPBACK6, _plain_reply(web, host, asked)),
+    IPV6: lambda web, host, query: _ipv6_reply(query, web.address(host), DnsReply()),
+    DUAL: lambda web, host, query: _ipv6_reply(query, LOOPBACK6, _plain_reply(web, host, query)),
 }
 STANDING: dict[str, HostStanding] = {
     **dict.fromkeys(
@@ -241,19 +241,19 @@ def _read_labels(message: bytes, at: int) -> tuple[list[bytes], int]:
     return labels, at
 
 
-def pack_reply(number: int, question: Question, asked: bytes, reply: DnsReply) -> bytes:
+def pack_reply(number: int, question: Question, question_bytes: bytes, reply: DnsReply) -> bytes:
     """Return the message with this reply.
 
-    `asked` has the bytes of the question. The message repeats them exactly, in the same upper and
-    lower case. If it is too long for UDP, it has no records and the TC bit set.
+    `question_bytes` has the bytes of the question. The message repeats them exactly, in the same
+    upper and lower case. If it is too long for UDP, it has no records and the TC bit set.
     """
     records = b"".join(map(_encoded_record, reply.records))
-    size = _HEADER.size + len(asked) + len(records)
+    size = _HEADER.size + len(question_bytes) + len(records)
     flags = _RESPONSE | _AUTHORITATIVE | _RECURSION | reply.rcode
     is_truncated = not question.tcp and (reply.truncated or size > MAX_UDP_BYTES)
     if is_truncated:
-        return _HEADER.pack(number, flags | _TRUNCATED, 1, 0, 0, 0) + asked
-    return _HEADER.pack(number, flags, 1, len(reply.records), 0, 0) + asked + records
+        return _HEADER.pack(number, flags | _TRUNCATED, 1, 0, 0, 0) + question_bytes
+    return _HEADER.pack(number, flags, 1, len(reply.records), 0, 0) + question_bytes + records
 
 
 def _encoded_record(record: ResourceRecord) -> bytes:
@@ -300,13 +300,13 @@ class NameServer:
         parsed = parse_query(message, tcp=tcp)
         if parsed is None:
             return None
-        number, question, asked = parsed
+        number, question, question_bytes = parsed
         key = question.name, question.type, "tcp" if tcp else "udp"
         self.question_counts[key] += 1
         question = replace(question, attempt=self.question_counts[key], server=server)
         self.recent_questions.append((time.monotonic(), question))
         reply = self._reply(question)
-        return None if reply.silent else pack_reply(number, question, asked, reply)
+        return None if reply.silent else pack_reply(number, question, question_bytes, reply)
 
 
 class _Connection:

@@ -279,12 +279,12 @@ def facets(request: TrapRequest) -> TrapPage:
 
 def search(request: TrapRequest) -> TrapPage:
     """Return the page `/find?q=…`: its results are links to longer and to other searches."""
-    asked = dict(parse_qsl(request.path.partition("?")[2])).get("q", "")
+    query = dict(parse_qsl(request.path.partition("?")[2])).get("q", "")
     words = [request.word(number) for number in range(44)]
-    longer = [" ".join([*asked.split()[-5:], word]) for word in words[:12]]
+    longer = [" ".join([*query.split()[-5:], word]) for word in words[:12]]
     other = [f"{one} {two}" for one, two in pairwise(words[12:])]
     hrefs = ["/find?" + urlencode({"q": query}) for query in longer + other]
-    return TrapPage(f"Results for {asked}", hrefs, request.path)
+    return TrapPage(f"Results for {query}", hrefs, request.path)
 
 
 def _number(text: str) -> int:

@@ -73,8 +73,8 @@ def simulate(
         yield CacheRow("INFINITE", urls, count, most_hits)
     popular = None
     if "STATIC" in names:
-        asked = lookups if training is None else training
-        popular = cache_policies.by_popularity(asked, urls)
+        known = lookups if training is None else training
+        popular = cache_policies.by_popularity(known, urls)
     for size in sizes:
         for name in names:
             if name == "INFINITE":

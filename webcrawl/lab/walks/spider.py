@@ -97,8 +97,9 @@ class WalkFrontier(Frontier):
         self._awaited = hooks.awaited
         super().__init__(queues, rules, hooks, resumed=resumed)
         self.found = walkers.choose_link
-        # A walker whose URL is dropped unasked has to jump, or it would stand there for ever
-        self.core.dropped.append(lambda link, status: self._ended(link, status, asked=False))
+        # A walker whose URL is dropped without a request has to jump, or it would stand there for
+        # ever
+        self.core.dropped.append(lambda link, status: self._ended(link, status, requested=False))
         self.look = WalkInspector(self.core, walkers)
         self.outage = WalkOutage(self.core, self.rotation, self._selection, walkers)
 
@@ -158,13 +159,13 @@ class WalkFrontier(Frontier):
             self._ended(link, outcome.status)
         return final
 
-    def unasked(self, link: Link, now: float) -> None:
-        super().unasked(link, now)
+    def end_without_request(self, link: Link, now: float) -> None:
+        super().end_without_request(link, now)
         self._ended(link, Status.OUT_OF_SCOPE)
 
-    def _ended(self, link: Link, status: int, *, asked: bool = True) -> None:
+    def _ended(self, link: Link, status: int, *, requested: bool = True) -> None:
         if not link.is_own:
-            self._enqueue(self.walkers.leave(link, status, asked=asked))
+            self._enqueue(self.walkers.leave(link, status, requested=requested))
 
 
 @dataclass(frozen=True, slots=True)

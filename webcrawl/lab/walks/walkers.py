@@ -391,11 +391,11 @@ class Walkers(Part):
                 len(records), unpack(self._random.choice(records)), redirect
             )
 
-    def leave(self, link: Link, status: int, *, asked: bool = True) -> Link | None:
+    def leave(self, link: Link, status: int, *, requested: bool = True) -> Link | None:
         """Move a walker on from a finished URL, and return the link that it follows.
 
         Return None if the walker has to be placed anew, has made its share, or there is none. The
-        step counts as a visit if the URL was `asked`, and not dropped by a filter or a rule.
+        step counts as a visit if the URL was `requested`, and not dropped by a filter or a rule.
         """
         choice = self._choices.pop(link.url, DEAD_END)
         here = self._walkers_at.get(link.url)
@@ -413,8 +413,8 @@ class Walkers(Part):
         if choice.redirect and choice.link is not None:
             walker.how = REDIRECT
             return self._place_at(walker, choice.link)
-        self.visits += asked
-        walker.visits += asked
+        self.visits += requested
+        walker.visits += requested
         # Drawn at dead ends too, so that the lengths of walks are geometric
         restarts = self._random.random() < self.rules.restart
         if restarts or choice.link is None:

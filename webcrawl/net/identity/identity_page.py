@@ -42,25 +42,25 @@ def listed(networks: Iterable[Network], now: float) -> str:
 UNKNOWN = "could not be looked up"  # which is no fault of the name
 
 
-async def misfits(networks: Sequence[Network], asked: NameLookup) -> list[str]:
+async def misfits(networks: Sequence[Network], resolver: NameLookup) -> list[str]:
     """Return the faults in the names of these addresses.
 
     Servers look up a name, and then the address of that name.
     """
     addresses = (str(address) for network in networks for address in network)
-    found = [await _misfit(address, asked) for address in islice(addresses, ADDRESSES_LOOKED_UP)]
+    found = [await _misfit(address, resolver) for address in islice(addresses, ADDRESSES_LOOKED_UP)]
     return [fault for fault in found if fault]
 
 
-async def _misfit(address: str, asked: NameLookup) -> str:
+async def _misfit(address: str, resolver: NameLookup) -> str:
     """Return the fault in the names of an address; empty if there is none."""
-    names = await asked.names(address)
+    names = await resolver.names(address)
     if names is None:
         return f"{address} {UNKNOWN}"
     if not names:
         return f"{address} has no name"
     for name in names:
-        if address in (await asked.addresses(name) or ()):
+        if address in (await resolver.addresses(name) or ()):
             return ""
     return f"{address} has the name {names[0]}, which resolves to other addresses"
 

@@ -334,14 +334,14 @@ class IndexSearch:
         return self._count_matches(self._query_with_stems(words, unlikely), typed, remark, unlikely)
 
     def _count_matches(
-        self, asked: ParsedQuery | None, typed: str, remark: str, unlikely: frozenset[str]
+        self, query: ParsedQuery | None, typed: str, remark: str, unlikely: frozenset[str]
     ) -> IndexQuery:
         """Return the query for this index, with the number of matching pages.
 
         A URL also finds the page of this URL. Raise ValueError if tantivy does not understand the
         query, such as `field:*` of a field without a list of values.
         """
-        parsed = tantivy.Query.empty_query() if asked is None else self._tantivy_query(asked)
+        parsed = tantivy.Query.empty_query() if query is None else self._tantivy_query(query)
         urls = list(_urls_of(typed))
         if urls:
             named = tantivy.Query.term_set_query(self._index.schema, "url", urls)

@@ -23,7 +23,8 @@ PAGE_SUBSET, DIAGNOSTICS_SUBSET, ROBOTS_SUBSET = (
     "crawldiagnostics",
     "robotstxt",
 )  # Common Crawl's subsets
-FAILED_SUBSET, UNASKED_SUBSET = "failed", "unasked"  # ours: no answer, no request
+# ours, as tables have them: no answer, no request
+FAILED_SUBSET, UNREQUESTED_SUBSET = "failed", "unasked"
 TEXT_ENDINGS = ("html", "json", "xml")  # how media types of texts end
 MAX_CACHED_HOSTS = 1 << 15
 MAX_TEXT_CHARS = 1000  # of a value whose length a page or server chooses
@@ -97,7 +98,7 @@ class EndedUrl:
             # The URL of a probe is invented, so its answer is no page of the site
             is_page = 200 <= status < 300 and not self.link.is_probe
             return PAGE_SUBSET if is_page else DIAGNOSTICS_SUBSET
-        return FAILED_SUBSET if self.outcome.ended else UNASKED_SUBSET
+        return FAILED_SUBSET if self.outcome.ended else UNREQUESTED_SUBSET
 
     @property
     def mime_type(self) -> str | None:

@@ -116,7 +116,7 @@ def status(code: int) -> str:
 
 
 def failure(code: int) -> str:
-    """Return how the last request to a host that may be asked again has failed.
+    """Return how the last request to a host that may be requested again has failed.
 
     A host's record has HOST_RETIRED for all answers that report an error: its URLs would end so.
     """

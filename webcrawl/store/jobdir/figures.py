@@ -325,21 +325,21 @@ def revisits(each: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 class HostTurns(NamedTuple):
-    """Hosts in rotation: those with a request under way, those that could be asked, and those that
-    wait their turn.
+    """Hosts in rotation: those with a request under way, those that are ready for one, and those
+    that wait their turn.
     """
 
-    asked: int
+    active: int
     ready: int
     waiting: int
 
     @classmethod
     def of(cls, figures: Mapping[str, Any]) -> Self:
         """Count a host with several requests at once (HOST_CONNECTIONS) once."""
-        asked = int(figures.get("in_flight", 0)) - int(figures.get("in_flight/more", 0))
+        active = int(figures.get("in_flight", 0)) - int(figures.get("in_flight/more", 0))
         ready = int(figures.get("ready", 0))
         # Downloads that a callback or a pipeline awaits have no host in rotation.
-        return cls(asked, ready, max(int(figures.get("hosts", 0)) - asked - ready, 0))
+        return cls(active, ready, max(int(figures.get("hosts", 0)) - active - ready, 0))
 
     def __str__(self) -> str:
-        return f"hosts: {self.asked} asked {self.ready} ready {self.waiting} waiting"
+        return f"hosts: {self.active} active {self.ready} ready {self.waiting} waiting"

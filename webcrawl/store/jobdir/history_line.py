@@ -27,7 +27,9 @@ PLAIN = {  # in a line: in `Crawl.glance`
     "failures": "failures",
     "queued": "queued",
     "seen": "seen/keys",
-    "asked": "in_flight",  # less the requests beyond the first one of each host
+    # active hosts, under the name that files of crawls have: less the requests beyond the first one
+    # of each host
+    "asked": "in_flight",
     "ready": "ready",
     "hosts": "hosts",
     "aside": "hosts_deferred",  # hosts set aside, as lines of earlier versions call them
@@ -69,7 +71,7 @@ def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
     """
     row: dict[str, Any] = {"at": round(at, 1)}
     row |= {name: figures.get(theirs, 0) for name, theirs in PLAIN.items()}
-    row["asked"] = HostTurns.of(figures).asked
+    row["asked"] = HostTurns.of(figures).active
     revisits = figures_of(figures)
     if revisits is not None:
         row["revisits"] = [round(getattr(revisits, name), 4) for name in REVISITS]

@@ -141,12 +141,12 @@ class FailedRow(NamedTuple):
     status: int  # that all its URLs end with if the host is given up now
     only: int  # a checksum of the URL that alone has failed; 0: there were several
     # it was never reached, and the name servers say that there is no such name, or none that may be
-    # asked
+    # requested
     gone: bool
     # a checksum of the only scheme and port that have failed; 0: there were several, -1: none yet
     origin: int = 0
     planned: float = 0.0  # seconds for which it was to be left alone after that
-    asked: float = 0.0  # of these, for how many it has asked itself (Retry-After)
+    retry_after: float = 0.0  # of these, what it has demanded itself
     # Before it fails: checksums of the URLs that its last answers, all of them errors, were charged
     # to; negative if the URL had been charged before (health.py)
     errors_in_a_row: tuple[int, ...] = ()
@@ -161,7 +161,7 @@ def stored_row(fields: Iterable[Any]) -> FailedRow:
 
 
 class OriginRow(NamedTuple):
-    """One origin of a host, which fails or waits while others may be asked; stored with the host."""
+    """One origin of a host, which fails or waits while others may be requested; stored with the host."""
 
     key: int  # a checksum of scheme, host and port; SHARED if several have this record together
     origin: str  # scheme, host and port; empty if several share it

@@ -35,7 +35,7 @@ class RevisitFigures:
     changed_digest: int = 0
     changed_text: int = 0
     gone: int = 0  # answered 404 or 410
-    forgotten: int = 0  # gone for so long that they are not asked for any more
+    forgotten: int = 0  # gone for so long that they are not requested any more
     moved: int = 0  # redirected for good: the record went along
     signals_true: int = 0  # announced changes that were there
     signals_false: int = 0

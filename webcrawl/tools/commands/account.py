@@ -1,4 +1,4 @@
-"""`webcrawl account`: all that was asked of a site, for its owner."""
+"""`webcrawl account`: all that was requested from a site, for its owner."""
 
 from __future__ import annotations
 

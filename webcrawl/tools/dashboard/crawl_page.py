@@ -245,7 +245,7 @@ def figures_part(shown: ShownCrawl) -> Html:
     if runs:
         turns = shown.sample.turns
         others = f"{numbers.number(turns.ready)} ready, {numbers.number(turns.waiting)} waiting"
-        hosts = (numbers.number(turns.asked), "hosts asked now", others)
+        hosts = (numbers.number(turns.active), "hosts active now", others)
     else:
         in_turn = numbers.number(number("hosts"))
         hosts = (in_turn, "hosts in turn", "those with URLs in the back-end")
@@ -391,12 +391,12 @@ def _end_words(sample: CrawlSample) -> str:
 
 
 def _turn_words(sample: CrawlSample, rate: float) -> str:
-    """Return the rate of a running crawl, and how many hosts are asked, are ready and wait."""
+    """Return the rate of a running crawl, and how many hosts are active, are ready and wait."""
     queued = int(sample.number("queued"))
     turns = sample.turns
-    if not queued and not turns.asked:
+    if not queued and not turns.active:
         return "nothing is queued: the crawl is looking for more, or is about to end"
-    if not turns.asked and queued == int(sample.number("deferred")):
+    if not turns.active and queued == int(sample.number("deferred")):
         # Without a time, all of them are paused by command.
         later = "wait until they are resumed"
         if sample.number("deferred_due"):

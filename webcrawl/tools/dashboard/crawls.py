@@ -69,7 +69,7 @@ class CrawlSample:
 
     @property
     def turns(self) -> HostTurns:
-        """Return how many hosts are being asked, are ready, and wait."""
+        """Return how many hosts are active, are ready, and wait."""
         return HostTurns.of(
             {name: self.number(name) for name in ("in_flight", "in_flight/more", "ready", "hosts")}
         )

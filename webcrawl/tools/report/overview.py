@@ -154,7 +154,7 @@ def outcomes(source: ReportSource) -> Html:
             "robots-table", "Requests", statistics.robots, "How requests for robots.txt ended"
         )
     else:
-        of_robots = note("No robots.txt was asked for.")
+        of_robots = note("No robots.txt was requested.")
     return section("outcomes", "Outcomes", *_notes(source, KNOWN), of_urls, of_robots)
 
 

@@ -117,7 +117,7 @@ def _seed_row(row: SeedRow) -> list[Cell]:
 
 
 def _seed_without_line(url: str, state: CrawlHosts) -> list[Cell]:
-    """Return the row of a seed that the log does not have, and why its host is not asked."""
+    """Return the row of a seed that the log does not have, and why its host is not requested."""
     host = host_if_any(url)
     status = state.deferred_status.get(host)
     outcome = "no outcome yet"
@@ -152,7 +152,7 @@ def skipped(source: ReportSource) -> Html:
 
 
 def waiting(source: ReportSource) -> Html:
-    """Return the section on hosts that are not asked now, domains over budget and long queues."""
+    """Return the section on hosts that are not requested now, domains over budget and long queues."""
     damaged = source.state.damaged
     warning = None
     if damaged:

@@ -293,7 +293,7 @@ def _last_failure(place: HostFacts | OriginFacts, ahead: float) -> dict[str, Any
 
 
 def _time(seconds: float | None, ahead: float) -> str | None:
-    """Return a time to come, or None for a host without one: it was never asked."""
+    """Return a time to come, or None for a host without one: it was never requested."""
     return iso(seconds + ahead) if seconds else None
 
 

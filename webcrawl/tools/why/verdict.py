@@ -74,7 +74,7 @@ REVISIT_RESULTS = {
 }
 PROBED = "One of its URLs is tried now and then; once a page comes, all are fetched"
 TOO_DEEP, IN_FLIGHT = "too deep", "in flight"
-PUT_OFF = "until its host may be asked"
+PUT_OFF = "until its host may get a request"
 QUEUE_KINDS = {
     places.RETRY: "to be tried again",
     places.HOST: "in its host's queue",

@@ -133,7 +133,7 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     queued = count(host["queued"], "URL")
     yield f"{host['host']}: {paused}{host['health_in_words']}; {pages}, {queued} queued"
     yield _pace(host["delay"], host["connections"]["at_once"])
-    # A paused host has a next turn too, and is not asked then.
+    # A paused host has a next turn too, and is not requested then.
     is_waited_for = host["queued"] or details.get("queue")
     if host["next_turn"] and is_waited_for and not host["paused"]:
         yield f"not before {moment(host['next_turn'])}"

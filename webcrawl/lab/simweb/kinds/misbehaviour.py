@@ -220,7 +220,7 @@ BROKEN: dict[str, AnswerKind] = {
 _GZIPPED = _OK + b"Content-Encoding: gzip\r\n\r\n"
 _LIE = document("An answer that lies", "<p>Text.</p>" * 30)
 _LENGTH_OF_LIE = b"Content-Length: %d\r\n" % len(_LIE)
-_UNASKED_ANSWER = (
+_UNREQUESTED_ANSWER = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 9\r\n\r\nnot asked"
 )
 
@@ -289,7 +289,7 @@ LIARS: dict[str, AnswerKind] = {
     ),
     # Taken for the next answer, it would be archived under another page's URL
     "answer_unasked": _script_kind(
-        _OK + _LENGTH_OF_LIE + b"\r\n" + _LIE + _UNASKED_ANSWER, ending=ConnectionEnd.KEEP
+        _OK + _LENGTH_OF_LIE + b"\r\n" + _LIE + _UNREQUESTED_ANSWER, ending=ConnectionEnd.KEEP
     ),
     "answer_between": _script_kind(
         _OK + _LENGTH_OF_LIE + b"\r\n" + _LIE + b"\r\n\0\xff what is this\r\n\r\n",
