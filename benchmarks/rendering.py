@@ -63,7 +63,7 @@ def crawl(folder: Path, way: str, port: int) -> dict[str, Any]:
     given = {**SETTINGS, **WAYS[way], "HOSTS_FILE": folder / "hosts", "JOBDIR": folder / way}
     module = str(given.pop("SCRAPY_SETTINGS_MODULE", "webcrawl.settings"))
     words = [word for name, value in given.items() for word in ("-s", f"{name}={value}")]
-    Scripted.asked.clear()
+    Scripted.requested.clear()
     with cpu_of_all() as cpu:
         subprocess.run(
             [sys.executable, "-m", "scrapy", "crawl", "web", "-a", "seeds=seeds.txt", *words],
@@ -86,7 +86,7 @@ def crawl(folder: Path, way: str, port: int) -> dict[str, Any]:
         "rendered": stats.get("browser/pages", 0),
         "browser_seconds": stats.get("browser/milliseconds", 0) / 1000,
         "seconds": stats["seconds"],
-        "requests_per_page": sum(Scripted.asked.values()) / len(pages),
+        "requests_per_page": sum(Scripted.requested.values()) / len(pages),
         "cpu_per_page": cpu[0] / len(pages),
     }
 

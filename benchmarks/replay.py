@@ -104,13 +104,18 @@ def measure(kept: Path, replayers: dict[str, Replayer]) -> bool:
     without.
     """
     good = True
-    with serving() as (port, known, asked):
+    with serving() as (port, known, requested):
         wanted = shots_of_live_site(kept, port)
-        needed = set(known).intersection(asked)
-        asked.clear()
+        needed = set(known).intersection(requested)
+        requested.clear()
         crawl(kept, port, requisites=True)
-        lost = needed.difference(asked)
-        report("crawl with REQUISITES", needed=len(needed), lost=len(lost), asked=len(set(asked)))
+        lost = needed.difference(requested)
+        report(
+            "crawl with REQUISITES",
+            needed=len(needed),
+            lost=len(lost),
+            requested=len(set(requested)),
+        )
         crawl(kept, port, requisites=False)
     for (path, scale), shot in wanted.items():
         (kept / f"live{path.replace('/', '-')}{scale}.png").write_bytes(shot)

@@ -56,7 +56,7 @@ def run(names: list[str], built: Path, delay: float) -> None:
     """Crawl the site with each crawler, and print the table row by row."""
     print(ROW.format("crawler", "seconds", "wares", "requests", "CPU s", "MiB"))
     for name in names:
-        with tempfile.TemporaryDirectory() as folder, open_shop() as (site, asked):
+        with tempfile.TemporaryDirectory() as folder, open_shop() as (site, requested):
             work = Path(folder)
             (work / "seeds").write_text(f"{site.replace('127.0.0.1', HOST)}/\n")
             web = Web(1, PAGES, work / "seeds", delay)
@@ -65,14 +65,14 @@ def run(names: list[str], built: Path, delay: float) -> None:
             )
             wares = {
                 path.rpartition("/")[2] or "0"
-                for path, status in asked
+                for path, status in requested
                 if status == 200 and "page" in path
             }
             row = (
                 name,
                 f"{spent.seconds:.0f}",
                 f"{len(wares) + 1}/{len(WARES)}",
-                len(asked),
+                len(requested),
                 f"{spent.cpu:.1f}",
                 spent.peak,
             )

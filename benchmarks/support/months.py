@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmarks.support.simulation import DAY, START, Asked, Simulation
+from benchmarks.support.simulation import DAY, START, Requested, Simulation
 from benchmarks.support.weather import HOUR, MINUTE, Site, Web, sites
 from webcrawl.base.model import Status
 from webcrawl.base.url_text import host_of
@@ -98,11 +98,11 @@ def month(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None)
     found = feed(all_sites, scale)
     answers = [0] * int((scale.days * DAY + AFTER_SECONDS) / 10 + 1)  # pages in each 10 seconds
 
-    def note(asked: Asked) -> None:
+    def note(requested: Requested) -> None:
         """Count a page that was fetched."""
-        is_fetched = asked.answer.error is None and asked.answer.status == 200
-        if is_fetched and not asked.link.path.endswith("P"):
-            answers[int((asked.ended - START) / 10)] += 1
+        is_fetched = requested.answer.error is None and requested.answer.status == 200
+        if is_fetched and not requested.link.path.endswith("P"):
+            answers[int((requested.ended - START) / 10)] += 1
 
     values = {
         "POLITENESS_MIN_DELAY": DELAY,
@@ -111,7 +111,12 @@ def month(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None)
     }
     values |= {"CONCURRENT_REQUESTS": max(scale.hosts // 4, 50), **(settings or {})}
     simulation = Simulation(
-        folder, Web(all_sites, scale.outages), found, values, interval=15 * MINUTE, on_asked=note
+        folder,
+        Web(all_sites, scale.outages),
+        found,
+        values,
+        interval=15 * MINUTE,
+        on_requested=note,
     )
     _crawl(simulation, scale)
     report = Report(counters=simulation.counters)

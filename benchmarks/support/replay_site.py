@@ -112,14 +112,14 @@ def png(seed: int, side: int = 16) -> bytes:
 def serving() -> Iterator[tuple[int, dict[str, tuple[str, bytes]], list[str]]]:
     """Serve the site; yield its port, its files by URL, and the growing list of requested URLs."""
     known: dict[str, tuple[str, bytes]] = {}
-    asked: list[str] = []
+    requested: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         """Answers with the files, and notes each URL."""
 
         def do_GET(self) -> None:
             url = f"http://{self.headers['Host']}{self.path}"
-            asked.append(url)
+            requested.append(url)
             kind, body = known.get(url, ("text/plain", b""))
             self.send_response(200 if url in known else 404)
             self.send_header("Content-Type", kind)
@@ -138,7 +138,7 @@ def serving() -> Iterator[tuple[int, dict[str, tuple[str, bytes]], list[str]]]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield port, known, asked
+        yield port, known, requested
     finally:
         server.shutdown()
         server.server_close()

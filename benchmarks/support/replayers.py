@@ -85,13 +85,13 @@ class _Ranges(SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the range of the file that is requested, or with the whole file."""
-        asked = self.headers.get("Range", "")
+        requested = self.headers.get("Range", "")
         path = Path(self.translate_path(self.path))
-        if not asked.startswith("bytes=") or not path.is_file():
+        if not requested.startswith("bytes=") or not path.is_file():
             super().do_GET()
             return
         data = path.read_bytes()
-        first, _, last = asked.removeprefix("bytes=").partition("-")
+        first, _, last = requested.removeprefix("bytes=").partition("-")
         start = int(first) if first else len(data) - int(last)
         end = min(int(last) if last and first else len(data) - 1, len(data) - 1)
         self.send_response(206)

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
-from benchmarks.support.simulation import DAY, START, Answer, Asked, Simulation
+from benchmarks.support.simulation import DAY, START, Answer, Requested, Simulation
 from benchmarks.support.weather import refused
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.base.url_text import host_of
@@ -64,7 +64,7 @@ class Scale:
 
 
 @dataclass(slots=True)
-class AskedWithExchange(Asked):
+class RequestedWithExchange(Requested):
     """A request with its whole answer, and how it is logged."""
 
     exchange: Exchange
@@ -123,23 +123,23 @@ class Weeks(Simulation):
             (
                 hit.ended,
                 self._serial,
-                AskedWithExchange(link, self.now, hit.ended, answer, exchange, hit),
+                RequestedWithExchange(link, self.now, hit.ended, answer, exchange, hit),
             ),
         )
 
-    def _end_request(self, asked: Asked) -> None:
+    def _end_request(self, requested: Requested) -> None:
         """Do with an answer what the crawl does with it."""
-        if not isinstance(asked, AskedWithExchange):
-            super()._end_request(asked)
+        if not isinstance(requested, RequestedWithExchange):
+            super()._end_request(requested)
             return
-        link, exchange = asked.link, asked.exchange
-        self.judge.ends(link, asked.answer, self.now)
+        link, exchange = requested.link, requested.exchange
+        self.judge.ends(link, requested.answer, self.now)
         self.counters["requests"] += 1
-        self.hits.append(asked.hit)
+        self.hits.append(requested.hit)
         page = self.visitor.visit(link, exchange)
         if not link.path.endswith("P"):
             self.visitor.follow(page)
-        self.crawl.finish(link, self._outcome(asked), exchange)
+        self.crawl.finish(link, self._outcome(requested), exchange)
 
     def _answer_of(self, link: Link) -> tuple[Exchange, Hit]:
         """Return the exchange and the log entry of a request, with the conditions that the crawl

@@ -84,7 +84,7 @@ class Shop(BaseHTTPRequestHandler):
 
     def _answer(self, status: int, body: bytes, kind: str = "text/html", **headers: str) -> None:
         """Send an answer, and note it."""
-        self.server.asked.append((self.path, status))  # type: ignore[attr-defined]
+        self.server.requested.append((self.path, status))  # type: ignore[attr-defined]
         self.send_response(status)
         fields = {"Content-Type": kind, "Content-Length": str(len(body)), **headers}
         for name, value in fields.items():
@@ -99,11 +99,11 @@ class Shop(BaseHTTPRequestHandler):
 def open_shop() -> Iterator[tuple[str, list[tuple[str, int]]]]:
     """Serve the site; yield its address, and the growing list of requested paths and statuses."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Shop) as server:
-        server.daemon_threads, server.asked = True, []  # type: ignore[attr-defined]
+        server.daemon_threads, server.requested = True, []  # type: ignore[attr-defined]
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}", server.asked  # type: ignore[attr-defined]
+            yield f"http://127.0.0.1:{server.server_port}", server.requested  # type: ignore[attr-defined]
         finally:
             server.shutdown()
             thread.join()

@@ -58,7 +58,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Asked:
+class Requested:
     """A request that was answered: when it began and ended, and how."""
 
     link: Link
@@ -106,7 +106,7 @@ class Simulation:
         settings: Mapping[str, Any] | None = None,
         *,
         interval: float = 600.0,
-        on_asked: Callable[[Asked], None] | None = None,
+        on_requested: Callable[[Requested], None] | None = None,
     ) -> None:
         """Assemble the crawl in a folder.
 
@@ -119,7 +119,7 @@ class Simulation:
         self._feed = feed
         self._interval = interval
         self._settings = {**SETTINGS, **(settings or {}), "JOBDIR": str(folder)}
-        self._on_asked = on_asked
+        self._on_requested = on_requested
         self.now = START
         self.judge = Judge()
         self.counters: Counter[str] = Counter()
@@ -129,7 +129,7 @@ class Simulation:
         # While nothing changes there is nothing to save
         self._checkpoint_at = NEVER
         self._changed = False
-        self._in_flight: list[tuple[float, int, Asked]] = []
+        self._in_flight: list[tuple[float, int, Requested]] = []
         self.crawl = self._open()
 
     def __repr__(self) -> str:
@@ -248,34 +248,34 @@ class Simulation:
         self.judge.begins(link, self.now)
         answer = self._web(link.url, self.now)
         self._serial += 1
-        asked = Asked(link, self.now, self.now + answer.seconds, answer)
-        heappush(self._in_flight, (asked.ended, self._serial, asked))
+        requested = Requested(link, self.now, self.now + answer.seconds, answer)
+        heappush(self._in_flight, (requested.ended, self._serial, requested))
 
-    def _end_request(self, asked: Asked) -> None:
+    def _end_request(self, requested: Requested) -> None:
         """Do with an answer what the crawl does with it, except for its body."""
-        link, answer = asked.link, asked.answer
+        link, answer = requested.link, requested.answer
         self.judge.ends(link, answer, self.now)
         self.counters["requests"] += 1
-        if self._on_asked is not None:
-            self._on_asked(asked)
-        outcome = self._outcome(asked)
+        if self._on_requested is not None:
+            self._on_requested(requested)
+        outcome = self._outcome(requested)
         if link.path.endswith("P") and outcome.status not in NO_OUTCOMES:
             self.crawl.parts.robots_answers.answered(
                 link, outcome.status, answer.body, answer.location, self.now
             )
         self.crawl.finish(link, outcome, None)
 
-    def _outcome(self, asked: Asked) -> Outcome:
+    def _outcome(self, requested: Requested) -> Outcome:
         """Return the outcome as the downloader makes it."""
-        answer, error = asked.answer, asked.answer.error
+        answer, error = requested.answer, requested.answer.error
         outcome = Outcome(answer.status, answer.seconds, answer.wait, at=self.now, ended=self.now)
         if error is None:
-            self.crawl.parts.uplink.answered(asked.link.url, self.now)
+            self.crawl.parts.uplink.answered(requested.link.url, self.now)
             return outcome
         outcome.status = error.status
         outcome.permanent = error.permanent
         outcome.doubtful = error.sign in DOUBTFUL
-        wait = self.crawl.parts.uplink.failed(asked.link.url, error, asked.begun, self.now)
+        wait = self.crawl.parts.uplink.failed(requested.link.url, error, requested.begun, self.now)
         if wait is not None:
             return Outcome(Status.UNTRIED, answer.seconds, wait, at=self.now, ended=self.now)
         return outcome

@@ -87,7 +87,7 @@ def said(output: Path, jobdir: Path) -> Iterator[str]:
             yield f"stats.json: {name} is {stats[name]}"
 
 
-def accounted(jobdir: Path, asked: Path) -> Iterator[str]:
+def accounted(jobdir: Path, requested: Path) -> Iterator[str]:
     """Yield a line for each URL that is not accounted for.
 
     Every known URL is queued or has one log line. Every requested URL is known, and requested one
@@ -110,7 +110,7 @@ def accounted(jobdir: Path, asked: Path) -> Iterator[str]:
     known = lines.total() + queued.total() + kept
     if known != stats["seen/new"]:
         yield f"{lines.total()} lines, {queued.total()} queued, {kept} on their way, of {stats['seen/new']} new URLs"
-    hits = list(read(asked))
+    hits = list(read(requested))
     unknown = {hit.url for hit in hits} - lines.keys() - queued.keys() - asides
     yield from (
         f"asked for, with no line and not queued: {url}" for url in unknown if not _is_rules(url)

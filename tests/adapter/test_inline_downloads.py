@@ -289,9 +289,9 @@ class TestRecords:
         crawl = paging("web", ["a.test"], **IMAGES)
 
         assert crawl.run() == 0
-        asked = Counter(site.url("a.test", path) for path in site.paths(robots=True))
-        assert logged(crawl) == archived(crawl) == asked
-        assert set(asked.values()) == {1}
+        requested = Counter(site.url("a.test", path) for path in site.paths(robots=True))
+        assert logged(crawl) == archived(crawl) == requested
+        assert set(requested.values()) == {1}
         line = next(
             line
             for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines()

@@ -35,10 +35,10 @@ POLITE = {
 class Odd(Site):
     """Answers that take long, are large, break off or fail; counts who asked for what."""
 
-    asked: ClassVar = Counter()
+    requested: ClassVar = Counter()
 
     def answer(self):
-        self.asked[self.path] += 1
+        self.requested[self.path] += 1
         kind = self.path.split("/")[1].partition("?")[0]
         if kind == "slow":
             time.sleep(0.3)
@@ -83,7 +83,7 @@ class TestMeta:
         """Time, size, retries and completeness are as each request wants them, and the answer says
         how long it took.
         """
-        Odd.asked.clear()
+        Odd.requested.clear()
         then = [
             ("slow/in-time", {}),
             ("slow/late", {"download_timeout": 0.05, "dont_retry": True}),
@@ -120,7 +120,7 @@ class TestMeta:
             "ok/from-nowhere": "NotSupported",
             "ok/wrong": "NotSupported",
         }
-        times = {path: Odd.asked[f"/{path}"] for path, _ in then}
+        times = {path: Odd.requested[f"/{path}"] for path, _ in then}
         assert [times[f"500/{often}"] for often in ("thrice", "twice", "once")] == [3, 2, 1]
         assert (times["big/refused"], times["ok/from-nowhere"], times["ok/wrong"]) == (1, 0, 0)
         assert heard["slow/in-time"][3] >= 0.3 > heard["big/whole"][3] > 0
@@ -131,7 +131,7 @@ class TestMeta:
 
     def test_settings_say_it_for_all(self, crawl, here):
         """Scrapy's settings of the same meaning hold for requests that say nothing."""
-        Odd.asked.clear()
+        Odd.requested.clear()
         then = ["big/refused", "truncated/taken", "418/twice", "500/once"]
         settings = {
             "DOWNLOAD_MAXSIZE": 2000,
@@ -148,7 +148,7 @@ class TestMeta:
             "418/twice": 418,
             "500/once": 500,
         }
-        assert [Odd.asked[f"/{path}"] for path in then] == [1, 1, 2, 1]
+        assert [Odd.requested[f"/{path}"] for path in then] == [1, 1, 2, 1]
 
     def test_a_large_body_is_told(self, crawl, here):
         """The log names a body that is larger than the request, or else DOWNLOAD_WARNSIZE, wants to
@@ -170,7 +170,7 @@ class TestMeta:
 
     def test_a_cached_answer_is_an_answer(self, crawl, here, tmp_path):
         """An answer from Scrapy's HTTP cache costs no request, and is booked with its status."""
-        Odd.asked.clear()
+        Odd.requested.clear()
         cached = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": tmp_path / "cache"}
         crawl([(f"{here}/ok/same", {})], **cached)
         heard, _ = crawl([(f"{here}/ok/same", {})], JOBDIR=tmp_path / "another", **cached)
@@ -178,7 +178,7 @@ class TestMeta:
         stats = json.loads((tmp_path / "another/stats.json").read_text())
         assert heard["ok/same"][:3] == [200, 10, ["cached"]]
         # robots.txt is asked for anew
-        assert (Odd.asked["/ok/same"], stats["answers"], stats["failures"]) == (1, 2, 0)
+        assert (Odd.requested["/ok/same"], stats["answers"], stats["failures"]) == (1, 2, 0)
 
 
 class TestProxies:
@@ -202,7 +202,7 @@ class TestProxies:
             heard, _ = crawl([(f"http://far.test:{port}/ok", meta)])
 
         assert heard["ok"][:2] == [200, 10]
-        assert proxy.asked[0][1:] == ("far.test", port)
+        assert proxy.requested[0][1:] == ("far.test", port)
 
     def test_all_proxy_beside_scrapys_middleware(self, crawl, here):
         """Scrapy's HttpProxyMiddleware does not know ALL_PROXY: it is heard all the same."""
@@ -212,12 +212,12 @@ class TestProxies:
             heard, _ = crawl([(f"http://far.test:{port}/ok", {})], environment=environment)
 
         assert heard["ok"][:2] == [200, 10]
-        assert {host for _, host, _ in proxy.asked} >= {"far.test"}
+        assert {host for _, host, _ in proxy.requested} >= {"far.test"}
 
     def test_socks4_is_refused(self, crawl, here):
         """A SOCKS4 proxy fails the request, and the log says so once."""
         meta = {"proxy": "socks4://u:secret@127.0.0.1:1"}
-        Odd.asked.clear()
+        Odd.requested.clear()
         heard, made = crawl([(f"{here}/ok/{n}", meta) for n in range(3)], ROBOTSTXT_OBEY=False)
 
         assert {path: one[0] for path, one in heard.items()} == dict.fromkeys(
@@ -231,7 +231,7 @@ class TestProxies:
             == 1
         )
         assert "secret" not in said
-        assert not Odd.asked
+        assert not Odd.requested
 
     def test_the_crawl_waits_for_a_proxy(self, crawl, here):
         """A proxy that is away costs no URL: the crawl says so, waits, and goes on when it is back."""
@@ -334,7 +334,7 @@ class TestWeb:
             status, made = self.run(tmp_path, here, {name: f"socks5h://me:secret@{address}"})
 
         assert (status, made.stats["answers"]) == (0, 2)
-        assert {host for _, host, _ in proxy.asked} == {"far.test"}
+        assert {host for _, host, _ in proxy.requested} == {"far.test"}
         assert "secret" not in made.output.read_text()
 
     @pytest.mark.parametrize(

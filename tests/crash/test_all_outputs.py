@@ -37,7 +37,7 @@ KILLS = 3
 def _killed(tmp_path_factory):
     """The crawl's folder, the server's address, and how often each path was asked for."""
     folder, chance = tmp_path_factory.mktemp("all"), random.Random(5)
-    Everything.asked = Counter()
+    Everything.requested = Counter()
     with serving(Everything) as here:
         (folder / "seeds.txt").write_text(f"{here}/page/0\n")
         settings = {
@@ -49,18 +49,18 @@ def _killed(tmp_path_factory):
         }
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
         for _ in range(KILLS):
-            running, before = crawl.start(), Everything.asked.total()
+            running, before = crawl.start(), Everything.requested.total()
             many = before + chance.randint(6, 14)
             wait_until(
                 lambda many=many, running=running: (
-                    Everything.asked.total() >= many or not running.process.is_alive()
+                    Everything.requested.total() >= many or not running.process.is_alive()
                 )
             )
             assert running.process.is_alive(), crawl.output.read_text()
             running.kill()
             assert [str(damage) for damage in verify(crawl.jobdir, Counter())] == []
         assert crawl.run() == 0, crawl.output.read_text()
-    return crawl.jobdir, here, Counter(Everything.asked)
+    return crawl.jobdir, here, Counter(Everything.requested)
 
 
 def numbered(here, kind, first=1):
@@ -208,9 +208,9 @@ def test_requests(killed):
     """Every request that reached the server has its line, repeats included; a kill can only come
     between the two.
     """
-    jobdir, here, asked = killed
+    jobdir, here, requested = killed
     found = Counter(row[2].removeprefix(here) for row in rows(jobdir, "logs/requests.log"))
 
-    assert asked - found == Counter()
-    assert (found - asked).total() <= KILLS
-    assert any(times > 1 for times in asked.values())
+    assert requested - found == Counter()
+    assert (found - requested).total() <= KILLS
+    assert any(times > 1 for times in requested.values())

@@ -22,9 +22,9 @@ class Timed(Document):
 
     times: list = field(default_factory=list)
 
-    def answer(self, asked, serial):
+    def answer(self, requested, serial):
         self.times.append(time.monotonic())
-        return super().answer(asked, serial)
+        return super().answer(requested, serial)
 
 
 def kill(crawl, running):

@@ -55,9 +55,9 @@ def test_killed_while_it_revisits(tmp_path, simweb, policy):
         assert records == Counter(fetched)
 
     def enough(found):
-        asked = [len(hits) for hits in found.pages.values()]
-        return sum(asked) > 2 * PAGES and (
-            policy != "fixed" or (len(asked) == PAGES and min(asked) > 1)
+        requested = [len(hits) for hits in found.pages.values()]
+        return sum(requested) > 2 * PAGES and (
+            policy != "fixed" or (len(requested) == PAGES and min(requested) > 1)
         )
 
     status, last = run_until(crawl, server, enough, server.log.count)

@@ -50,7 +50,7 @@ def test_a_longer_crawl(crawl):
 
     assert seconds_to_its_end(crawl) == pytest.approx(400, abs=10)
     # after 0, 60 and 180 seconds
-    assert len([url for host, _, url in crawl.asked if host == "closed.test"]) == 3
+    assert len([url for host, _, url in crawl.requested if host == "closed.test"]) == 3
 
 
 def test_a_crawl_that_took_longer_than_that(crawl):

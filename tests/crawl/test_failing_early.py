@@ -31,8 +31,8 @@ def test_they_wait_by_the_clock(tmp_path, failing):
     web.run(900)
 
     for url in urls[:BAD]:
-        times = [at for at, asked, _ in web.asked if asked == url and at >= began]
+        times = [at for at, requested, _ in web.requested if requested == url and at >= began]
         assert len(times) > 1
         assert min(after - before for before, after in pairwise(times)) >= 59
-    assert len({asked for at, asked, _ in web.asked if at >= began}) == PAGES
+    assert len({requested for at, requested, _ in web.requested if at >= began}) == PAGES
     assert web.damage() == []

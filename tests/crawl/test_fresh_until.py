@@ -50,7 +50,7 @@ def gaps(one, path):
     """Seconds between two fetches of a page."""
     return [
         after - before
-        for before, after in pairwise(at for at, asked, _ in one.asked if asked == path)
+        for before, after in pairwise(at for at, requested, _ in one.requested if requested == path)
     ]
 
 

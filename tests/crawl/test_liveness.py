@@ -55,7 +55,7 @@ class Small:
         self.sown = ["a", "b"]  # the lists that the crawl has been given
         self.slow = set(random.sample(pages, len(pages) // 10))  # these answer the second time
         self.away = -1.0  # until then nobody answers
-        self.asked, self.fetched = set(), []
+        self.requested, self.fetched = set(), []
         self.host_failures = Counter()  # in a row
         self.url_failures = Counter()
         sizes = {"chunk": (2, 20), "budget": (3, 100), "largest": (5, 200), "least": (1, 1000)}
@@ -114,8 +114,8 @@ class Small:
         host and URL bear it.
         """
         host, url = host_of(link.url), link.url
-        is_slow = url in self.slow - self.asked
-        self.asked.add(url)
+        is_slow = url in self.slow - self.requested
+        self.requested.add(url)
         is_borne = (
             self.host_failures[host] < HOST_FAILURES and self.url_failures[url] < URL_FAILURES
         )

@@ -17,10 +17,10 @@ class Frontier:
     """Keeps what it is told."""
 
     def __init__(self):
-        self.asked, self.shown, self.notes = [], {}, self
+        self.requested, self.shown, self.notes = [], {}, self
 
     def expedite(self, record):
-        self.asked.append(unpack(record))
+        self.requested.append(unpack(record))
 
     def missing(self, name, shown=None):
         if shown is not None:
@@ -44,7 +44,7 @@ def _missing(frontier):
 
 def asked_for(url, frontier, missing):
     missing.ask(Link(url, "LL", "http://a.test/", "http://a.test/"))
-    return frontier.asked[-1].url
+    return frontier.requested[-1].url
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_the_url_is_like_that_of_a_page(frontier, missing, url, before, after):
     assert found == before + name + after
     assert len(name) == 16
     assert name.isalpha()
-    assert frontier.asked[-1].is_probe
-    assert frontier.asked[-1].depth == 3
+    assert frontier.requested[-1].is_probe
+    assert frontier.requested[-1].depth == 3
 
 
 def test_the_name_depends_on_seed_and_host_alone(frontier, missing):
@@ -91,7 +91,7 @@ def test_only_what_the_crawl_itself_found_on_the_web_is_followed_by_a_probe(
     """Nothing is asked for beside a spider's own requests."""
     missing.ask(link)
 
-    assert frontier.asked == []
+    assert frontier.requested == []
 
 
 def tried(missing, pages):

@@ -76,5 +76,5 @@ def test_seeds_that_come(tmp_path):
     one.run(100)
 
     assert not one.crawl.parts.uplink.out
-    assert len(one.asked) == 3
+    assert len(one.requested) == 3
     one.crawl.close()

@@ -33,11 +33,11 @@ def _crawled(tmp_path):
     it.
     """
 
-    def crawl(sites, urls, *, outages=(), at=START, on_asked=None, days=10):
+    def crawl(sites, urls, *, outages=(), at=START, on_requested=None, days=10):
         feed = [(START, [site.url(0) for site in sites])]
         feed.append((at, [site.url(number) for number in range(1, urls) for site in sites]))
         simulation = Simulation(
-            tmp_path, Web(sites, outages), feed, interval=HOUR, on_asked=on_asked
+            tmp_path, Web(sites, outages), feed, interval=HOUR, on_requested=on_requested
         )
         simulation.run(START + days * DAY)
         simulation.close()
@@ -73,11 +73,11 @@ def test_robots_txt_that_is_away_a_day_later(crawled, answer):
     away = Spell(START + DAY, START + DAY + 8 * HOUR, answer, robots=True)
     times = []
 
-    def note(asked):
-        if not asked.link.url.endswith(ROBOTS):
-            times.append(asked.begun)
+    def note(requested):
+        if not requested.link.url.endswith(ROBOTS):
+            times.append(requested.begun)
 
-    assert crawled(one(away), 200, at=START + DAY + 1, on_asked=note) == {200: 200}
+    assert crawled(one(away), 200, at=START + DAY + 1, on_requested=note) == {200: 200}
     assert times[-1] < START + DAY + 2 * HOUR
 
 

@@ -66,9 +66,9 @@ def test_it_begins_anew(web, before, after):
     one.kill(REVISIT_POLICY=after)
     assert state_of(one) == state_of(web(after))
 
-    known = len(one.asked)
+    known = len(one.requested)
     days(one, 2)
-    assert len(one.asked) - known > PAGES
+    assert len(one.requested) - known > PAGES
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -100,7 +100,7 @@ def test_one_that_is_never_early(tmp_path):
     one.seed(*urls)
     one.run(DAY)
     one.checkpoint()
-    one.asked.clear()
+    one.requested.clear()
     one.kill(REVISIT_POLICY="fixed", REVISIT_RATE=0, REVISIT_AGE=3600)
     one.run(0.5 * DAY)
 

@@ -176,9 +176,9 @@ class TestRobots:
         """
         with crawling(tmp_path) as (crawl, visitor):
             crawl.parts.discovery.submit(Link(A))
-            asked = crawl.take(0.0)
+            requested = crawl.take(0.0)
             headers = [(b"Location", b"http://other.test/r"), (b"Set-Cookie", b"a=" + b"x" * size)]
-            visitor.visit(asked, exchange(asked.url, status=302, headers=headers, body=b""))
+            visitor.visit(requested, exchange(requested.url, status=302, headers=headers, body=b""))
             there = crawl.take(1.0)
 
             assert (there.url, there.history, sent(there)) == (

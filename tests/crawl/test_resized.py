@@ -16,9 +16,9 @@ def test_shares_follow_the_slots():
     """
     slots, fresh = FetchSlots(10), FetchSlots(320)
     slots.resize(320)
-    for asked in product(range(0, 320, 80), repeat=4):
+    for in_flight in product(range(0, 320, 80), repeat=4):
         for one in (slots, fresh):
-            one.hosts, one.asked = [200, 150, 100, 50], list(asked)
+            one.hosts, one.in_flight = [200, 150, 100, 50], list(in_flight)
         assert [*map(slots.open_to, STANDINGS)] == [*map(fresh.open_to, STANDINGS)]
         assert slots.share == fresh.share == 320 // SHARE
 

@@ -51,7 +51,7 @@ class TestWhen:
         one.run(70)
         one.crawl.parts.in_force.set("REVISIT_AGE", str(after))
         one.run(200)
-        one.asked.clear()
+        one.requested.clear()
         one.run(600)
 
         waits = [later - at for at, later in pairwise(one.times("/"))]
@@ -98,7 +98,7 @@ class TestWhen:
         )
         one.run(2 * HOUR)
 
-        again = len(one.asked) - 60
+        again = len(one.requested) - 60
         assert again == pytest.approx(HOUR * 0.01, abs=4)
 
 
@@ -113,12 +113,12 @@ class TestSplit:
         )
         one.run(2500)
 
-        late = [path for at, path, _ in one.asked if at - START > 1000]
-        again = Counter(path for _, path, _ in one.asked)
+        late = [path for at, path, _ in one.requested if at - START > 1000]
+        again = Counter(path for _, path, _ in one.requested)
         old = sum(again[path] > 1 for path in late)
         assert len(late) == pytest.approx(1430, rel=0.1)
         seen, revisits = set(), 0
-        for at, path, _ in one.asked:
+        for at, path, _ in one.requested:
             revisits += path in seen and at - START > 1000
             seen.add(path)
         assert old
@@ -135,7 +135,7 @@ class TestSplit:
         counted = one.counted()
         assert len(counted) == 3
         assert set(counted.values()) == {4}
-        times = sorted(at for at, _, _ in one.asked)
+        times = sorted(at for at, _, _ in one.requested)
         assert min(after - before for before, after in pairwise(times)) >= 1.0
         assert one.is_sound()
 
@@ -166,7 +166,10 @@ class TestSlowHosts:
 
     def waits(self, one, urls, since):
         """Seconds between two fetches of each page."""
-        times = {url: [at - START for at, asked, _ in one.asked if asked == url] for url in urls}
+        times = {
+            url: [at - START for at, requested, _ in one.requested if requested == url]
+            for url in urls
+        }
         return [later - at for one in times.values() for at, later in pairwise(one) if at > since]
 
     def test_a_host_that_cannot_keep_up(self, slow):
@@ -178,7 +181,7 @@ class TestSlowHosts:
         slow.run(1000, most=100_000)
 
         assert max(self.waits(slow, self.SMALL, 400)) < 130
-        assert sum(at - START > 1000 and url in self.BIG for at, url, _ in slow.asked) > 900
+        assert sum(at - START > 1000 and url in self.BIG for at, url, _ in slow.requested) > 900
 
     def test_a_host_that_is_away(self, slow):
         """Nobody waits for it; its pages come again when it does."""
@@ -190,7 +193,10 @@ class TestSlowHosts:
         slow.run(3000, most=100_000)
 
         assert max(self.waits(slow, self.SMALL, 400)) < 130
-        assert {url for at, url, _ in slow.asked if at - START > 1500} == {*self.BIG, *self.SMALL}
+        assert {url for at, url, _ in slow.requested if at - START > 1500} == {
+            *self.BIG,
+            *self.SMALL,
+        }
 
 
 class TestAnswers:
@@ -217,10 +223,10 @@ class TestAnswers:
         )
         one.run(30 * HOUR)
 
-        first, *later = [at for at, path, _ in one.asked if path == "/"]
+        first, *later = [at for at, path, _ in one.requested if path == "/"]
         assert min(after - before for before, after in pairwise([first, *later])) >= 3 * HOUR - 1
         assert len(later) >= 8
-        assert len([at for at, path, _ in one.asked if path == "/year"]) == 2
+        assert len([at for at, path, _ in one.requested if path == "/year"]) == 2
 
     @pytest.mark.parametrize("policy", ["fixed", *in_campaign("uniform")])
     def test_a_sitemap_that_says_how_long_it_holds(self, web, policy):
@@ -566,7 +572,7 @@ class TestNothingIsLostOrDoubled:
         assert one.conditions("/") == [{}, {"If-None-Match": b'"1"'}]
         assert one.is_sound()
         one.run(HOUR)
-        assert len(one.asked) == 3
+        assert len(one.requested) == 3
         assert one.known == 1
 
     def test_kill_after_the_answer(self, web):
@@ -578,7 +584,7 @@ class TestNothingIsLostOrDoubled:
         one.kill()
         one.run(10)
 
-        assert len(one.asked) == 3
+        assert len(one.requested) == 3
         assert one.known == 1
         assert one.is_sound()
 
@@ -674,7 +680,7 @@ class TestNothingIsLostOrDoubled:
         one.run(0.5 * HOUR)
         one.crawl.parts.hosts.drop("a.test")
         one.run(20 * HOUR)
-        assert len(one.asked) == 5
+        assert len(one.requested) == 5
         one.checkpoint()
         one.kill()
         one.run(60 * HOUR)
@@ -693,11 +699,11 @@ class TestNothingIsLostOrDoubled:
         one.stop()
         one.open(REVISIT_POLICY="none")
         one.run(2 * HOUR)
-        assert (len(one.asked), one.crawl.pending, one.known) == (1, False, 1)
+        assert (len(one.requested), one.crawl.pending, one.known) == (1, False, 1)
         one.stop()
         one.open(REVISIT_POLICY="uniform")
         one.run(10 * DAY)
-        assert len(one.asked) > 1
+        assert len(one.requested) > 1
 
     def test_switched_off_while_pages_are_due(self, web):
         """What waits in the frontier then is fetched, and comes back to the records."""
@@ -711,7 +717,7 @@ class TestNothingIsLostOrDoubled:
         one.open(REVISIT_POLICY="none")
         one.run(2 * HOUR)
 
-        assert (len(one.asked), one.known) == (4, 2)
+        assert (len(one.requested), one.known) == (4, 2)
         assert one.is_sound()
 
     def test_switched_on_later(self, web, caplog):

@@ -28,7 +28,7 @@ class Web:
 
     def __init__(self, db, answers, *, patience=3 * DAY, politeness=None):
         self.db, self.answers = db, answers
-        self.dropped, self.pages, self.asked, self.now = [], [], [], 0.0
+        self.dropped, self.pages, self.requested, self.now = [], [], [], 0.0
         self.admission = RobotsAdmission(RobotsBook(RobotsRows(db), "webcrawl", patience=patience))
         limits = Limits(queues=10, max_queues=100, patience=patience)
         self.frontier = make(
@@ -74,7 +74,7 @@ class Web:
                 self.pages.append(link)
                 outcome = OK
             else:
-                self.asked.append((now, link.url))
+                self.requested.append((now, link.url))
                 status, body, location = self.answers(link.url, now)
                 outcome = Outcome(status, 0.2)
                 self.answers_to.answered(link, status, body, location, now + 0.2)
@@ -105,7 +105,7 @@ class TestBusyHosts:
         add(web.frontier, *(f"http://a/{number}" for number in range(5000)))
         web.run(0, 3 * DAY)
 
-        assert [int(now / 3600) for now, _ in web.asked] == [0, 24, 25, 27, 31, 39]
+        assert [int(now / 3600) for now, _ in web.requested] == [0, 24, 25, 27, 31, 39]
         assert len(web.pages) == 5000
 
 
@@ -126,7 +126,7 @@ class TestUnreachable:
             (f"http://a/{number}", 0) for number in range(100)
         }
         assert (web.dropped, len(web.frontier)) == ([], 0)
-        assert len(web.asked) < 15
+        assert len(web.requested) < 15
 
     def test_they_end_as_unreachable_when_patience_is_over(self, db):
         """When HOST_PATIENCE is over all URLs of the host end, each with its outcome."""
@@ -173,8 +173,8 @@ class TestUnreachable:
             resumed = Web(again, fails(100 * DAY))
             resumed.run(0.9 * DAY, 5 * DAY)
 
-        assert (len(web.asked), resumed.dropped) == (11, [Status.ROBOTS_UNREACHABLE])
-        assert len(resumed.asked) == 3
+        assert (len(web.requested), resumed.dropped) == (11, [Status.ROBOTS_UNREACHABLE])
+        assert len(resumed.requested) == 3
 
 
 class TestAwaited:
@@ -250,7 +250,7 @@ class TestElsewhere:
         add(web.frontier, "http://a/1")
         web.run(0, 60)
 
-        assert [url for _, url in web.asked] == ["http://a/robots.txt"]
+        assert [url for _, url in web.requested] == ["http://a/robots.txt"]
         assert [link.url for link in web.pages] == ["http://a/1"]
 
     def test_another_host_that_is_given_up_keeps_nobody_waiting(self, db):
@@ -270,8 +270,8 @@ class TestElsewhere:
         web = Web(db, lambda url, now: OPEN)
         link = Link("http://a/1")
         for now, answer in ((0, (404, b"", None)), (DAY, (301, b"", MOVED))):
-            asked = web.admission.decide(link, now)
-            web.admission.answered(asked, *answer, now, lambda _: None)
+            requested = web.admission.decide(link, now)
+            web.admission.answered(requested, *answer, now, lambda _: None)
 
         assert isinstance(web.admission.decide(link, DAY + 1), float)
         assert web.admission.decide(link, DAY + REDIRECTED_ROBOTS_WAIT) is None

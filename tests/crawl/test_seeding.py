@@ -213,7 +213,7 @@ class TestSegments:
 
         class Nothing(Everything):
             def process(self, page, depth, urls):
-                self.asked = [*urls]
+                self.requested = [*urls]
                 return [], [], {}
 
             def keys(self, urls):
@@ -232,7 +232,7 @@ class TestSegments:
         assert all_of_it.urls == [
             Link("http://a.test/x", "Ll", "http://b.test/", "http://s.test/", chain=".1~aGk=")
         ]
-        assert all_of_it.asked == []
+        assert all_of_it.requested == []
 
     def test_their_seeds_say_what_is_inside(self, tmp_path):
         """With the scope `seeds` those that a segment's URLs were found from are noted."""

@@ -31,7 +31,7 @@ def _web(tmp_path):
 
 
 def since(one, start):
-    return Counter(url for at, url, _ in one.asked if at >= start)
+    return Counter(url for at, url, _ in one.requested if at >= start)
 
 
 @pytest.mark.parametrize("policy", [*in_campaign("fixed", "uniform"), "optimal"])
@@ -77,7 +77,7 @@ def test_bursts_of_honest_signals(web):
     one.run(600)
 
     for url, signals in told.items():
-        times = [at for at, asked, _ in one.asked if asked == url]
+        times = [at for at, requested, _ in one.requested if requested == url]
         for hour in range(signals):
             moment = start + (60 * hour + 31) * 60
             assert any(moment - 120 <= at <= moment + 600 for at in times), (url, hour)

@@ -19,9 +19,9 @@ def test_of_a_host_that_is_dropped(tmp_path):
     assert len(revisiting.revisits) == 2 * len(pages)
 
     assert world.order("host a drop").startswith("a is given up")
-    asked = world.run(60 * MINUTES)
+    requested = world.run(60 * MINUTES)
 
-    assert [host for host, _ in asked] == ["b", "b"]
+    assert [host for host, _ in requested] == ["b", "b"]
     assert len(revisiting.revisits) == len(pages)
     assert world.crawl.parts.frontier.queued == 0
     world.end()

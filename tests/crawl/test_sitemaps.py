@@ -68,16 +68,16 @@ def test_which_answers_are_pages_of_a_host(path, history, counts):
 
 
 @pytest.mark.parametrize(
-    ("links", "path", "asked"),
+    ("links", "path", "requested"),
     [(GROWN - 1, "", 2), (GROWN - 1, "R", 2), (GROWN, "", 0), (1, "L", 0)],
 )
-def test_a_seed_that_leads_nowhere_needs_them_at_once(site, links, path, asked):
+def test_a_seed_that_leads_nowhere_needs_them_at_once(site, links, path, requested):
     """With fewer than ten links, redirected or not; pages that links led to are no seeds."""
     seed = Link(f"{SITE}/", path)
     site.robots(seed)
     site.answer(seed, b"".join(b"<a href=/%d>" % number for number in range(links)))
 
-    assert len(site.maps()) == asked
+    assert len(site.maps()) == requested
 
 
 def test_a_robots_txt_that_is_read_again_has_those_that_are_new(site):

@@ -36,7 +36,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
-        self.server.asked.append(f"http://{self.headers['Host']}{self.path}")
+        self.server.requested.append(f"http://{self.headers['Host']}{self.path}")
         if self.path == "/robots.txt":
             self._answer(b"User-agent: *\nDisallow: /private\n", "text/plain")
             return
@@ -67,14 +67,14 @@ class Server(http.server.ThreadingHTTPServer):
 @contextmanager
 def serving(hosts=HOSTS):
     """Yields the list of all URLs that are asked for."""
-    asked, servers = [], []
+    requested, servers = [], []
     try:
         for host in hosts:
             server = Server((host, PORT), Handler)
-            server.asked, server.hosts = asked, hosts
+            server.requested, server.hosts = requested, hosts
             servers.append(server)
             threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield asked
+        yield requested
     finally:
         for server in servers:
             server.shutdown()

@@ -72,10 +72,10 @@ def _crawled(tmp_path_factory):
         }
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
         assert crawl.run() == 0
-        asked = [named(url) for url in sites.asked]
+        requested = [named(url) for url in sites.requested]
     lines = [line.split() for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines()]
     log = {named(line[3]): (line[1], line[-1]) for line in lines}
-    return crawl, asked, log
+    return crawl, requested, log
 
 
 def test_the_log_says_what_an_answer_is(crawled):
@@ -99,20 +99,20 @@ def test_pages_that_need_scripts_are_named(crawled):
 
 def test_links_of_block_pages_are_not_followed(crawled):
     """Those of a shell are, and of what its words alone call a soft 404: words may err."""
-    _, asked, _ = crawled
+    _, requested, _ = crawled
 
-    assert ("blocked.test", "beyond") not in asked
-    assert ("open.test", "linked") in asked
-    assert ("open.test", "beyond") in asked
+    assert ("blocked.test", "beyond") not in requested
+    assert ("open.test", "linked") in requested
+    assert ("open.test", "beyond") in requested
 
 
 def test_a_parked_domain_is_one_answer(crawled):
     """Its links lead to more of the same; it is in no text, but in the archive."""
-    crawl, asked, log = crawled
+    crawl, requested, log = crawled
     (index,) = [path.read_text() for path in (crawl.jobdir / "warc").glob("*.cdxj")]
 
     assert log["parked.test", ""] == ("200", "parked")
-    assert {path for host, path in asked if host == "parked.test"} == {"robots.txt", ""}
+    assert {path for host, path in requested if host == "parked.test"} == {"robots.txt", ""}
     assert not any("parked" in line["url"] for line in written(crawl.jobdir))
     assert '"http://parked.test/"' in index
 
@@ -129,7 +129,7 @@ def test_links_of_block_pages_are_not_followed_where_owners_words_are_looked_for
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
         assert crawl.run() == 0
 
-        assert {path for _, path in map(named, sites.asked)} == {"robots.txt", ""}
+        assert {path for _, path in map(named, sites.requested)} == {"robots.txt", ""}
     assert crawl.stats["recognised/wall/anubis"] >= 1
 
 
@@ -156,18 +156,18 @@ def test_a_challenge_for_robots_txt_allows_nothing(crawled):
 
     A plain 403 allows everything, as RFC 9309 says.
     """
-    _, asked, _ = crawled
+    _, requested, _ = crawled
 
-    assert {path for host, path in asked if host == "locked.test"} == {"robots.txt"}
-    assert ("open.test", "plain") in asked
+    assert {path for host, path in requested if host == "locked.test"} == {"robots.txt"}
+    assert ("open.test", "plain") in requested
 
 
 def test_a_page_in_place_of_robots_txt_allows_everything_but_with_202(crawled):
     """A 202 puts off; any other page says nothing of what is allowed."""
-    _, asked, _ = crawled
+    _, requested, _ = crawled
 
-    assert {path for host, path in asked if host == "later.test"} == {"robots.txt"}
-    assert ("odd.test", "plain") in asked
+    assert {path for host, path in requested if host == "later.test"} == {"robots.txt"}
+    assert ("odd.test", "plain") in requested
 
 
 def test_a_host_whose_robots_txt_puts_off_is_deferred(tmp_path):
@@ -205,10 +205,10 @@ def test_a_host_whose_every_page_is_a_denial_is_left_alone(crawled):
 
 def test_a_host_with_one_denied_page_is_well(crawled):
     """That page has ended, all others are fetched; what the server itself forbids is no block page."""
-    _, asked, log = crawled
+    _, requested, log = crawled
 
     assert log["open.test", "denied"] == ("403", "wall:denial")
     assert log["open.test", "private"] == ("403", "-")
     assert {"denied", "private", "missing", "shell", "plain", "linked", "beyond"} < {
-        path for host, path in asked if host == "open.test"
+        path for host, path in requested if host == "open.test"
     }

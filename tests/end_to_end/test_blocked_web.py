@@ -81,7 +81,7 @@ def _crawled(tmp_path_factory):
             folder / "job", {"seeds": folder / "seeds.txt"}, {**SETTINGS, "DNS_NAMESERVERS": names}
         )
         running = crawl.start()
-        wait_until(lambda: web.asked.total() > 150 and (crawl.jobdir / "stats.json").exists())
+        wait_until(lambda: web.requested.total() > 150 and (crawl.jobdir / "stats.json").exists())
         running.kill()
         web.forget()
         running = crawl.start()

@@ -158,10 +158,10 @@ if (location.pathname === '/') {
 class App(Site):
     """A list and pages that a script makes of what it fetches, in two steps for the list."""
 
-    asked: Counter = Counter()  # noqa: RUF012 - of the running test
+    requested: Counter = Counter()  # noqa: RUF012 - of the running test
 
     def answer(self):
-        self.asked[self.path] += 1
+        self.requested[self.path] += 1
         number = self.path.rpartition("/")[2]
         kind, body = {
             "/robots.txt": ("text/plain", b""),
@@ -205,10 +205,10 @@ class Museum(Site):
 class Shop(Site):
     """A page whose links a script makes, and one whose script leads elsewhere."""
 
-    asked: list = []  # noqa: RUF012 - of the running test
+    requested: list = []  # noqa: RUF012 - of the running test
 
     def answer(self):
-        self.asked.append((self.command, self.path, self.headers["User-Agent"]))
+        self.requested.append((self.command, self.path, self.headers["User-Agent"]))
         kind, body = {
             "/robots.txt": ("text/plain", b""),
             "/": ("text/html", PAGE),
@@ -277,7 +277,7 @@ def _crawl(tmp_path):
         run = Crawl(tmp_path / "job", seeds, {"DOWNLOAD_TIMEOUT": 20}, project=tmp_path)
         return run.run(**settings), run.output.read_text()
 
-    Shop.asked = []
+    Shop.requested = []
     return start
 
 
@@ -290,8 +290,8 @@ def test_pages_are_rendered(crawl, tmp_path):
         status, output = crawl(site, RENDER_VIEWS="view,pdf")
 
     assert status == 0, output
-    asked = {path for _, path, _ in Shop.asked}
-    assert asked == {
+    requested = {path for _, path, _ in Shop.requested}
+    assert requested == {
         "/robots.txt",
         "/",
         "/app.js",
@@ -299,7 +299,7 @@ def test_pages_are_rendered(crawl, tmp_path):
         "/made",
         "/plain",
     }
-    assert {(method, agent) for method, _, agent in Shop.asked} == {("GET", "webcrawl/0.1")}
+    assert {(method, agent) for method, _, agent in Shop.requested} == {("GET", "webcrawl/0.1")}
     stats = json.loads((tmp_path / "job/stats.json").read_text())
     assert (stats["browser/pages"], stats["errors"]) == (2, 0), output
     assert stats["outcome/address_refused"] >= 1
@@ -352,14 +352,14 @@ def test_pages_made_of_what_scripts_fetch(crawl, tmp_path):
     """A page is taken when its requests have come to rest; scripts and styles are fetched once;
     tabs are emptied.
     """
-    App.asked = Counter()
+    App.requested = Counter()
     with serving(App) as site:
         status, output = crawl(site)
 
     assert status == 0, output
     pages = ["/", *(f"/item/{n}" for n in range(LISTED))]
     data = ["/api/first", "/api/rest", *(f"/api/item/{n}" for n in range(1, LISTED))]
-    assert Counter(["/robots.txt", "/app.js", "/style.css", *pages, *data]) == App.asked
+    assert Counter(["/robots.txt", "/app.js", "/style.css", *pages, *data]) == App.requested
     stats = json.loads((tmp_path / "job/stats.json").read_text())
     assert (stats["browser/pages"], stats["errors"], stats["flaw/rendered_empty"]) == (
         len(pages),
@@ -432,7 +432,7 @@ def test_no_browser_goes_round_the_proxy(crawl, name, value):
         f"webcrawl.adapter.browser.BrowserHandler cannot be used: ValueError('{name} ="
         in output.replace('"', "'")
     )
-    assert Shop.asked == []
+    assert Shop.requested == []
 
 
 def needs(jobdir):
@@ -482,7 +482,7 @@ def test_pages_that_need_scripts_are_found(tmp_path):
     assert found.keys() == {url for url, text in texts.items() if text}
     assert [url for url, document in found.items() if texts[url] not in document] == []
 
-    assert {path for name, path in Scripted.asked if name == "app.test"} == {  # and no image
+    assert {path for name, path in Scripted.requested if name == "app.test"} == {  # and no image
         *("/robots.txt", "/", "/app.js", "/api/list"),
         *(
             path
@@ -530,7 +530,7 @@ def test_whole_pages(tmp_path):
     """Each page of the scope is scrolled, clicked and rendered, and has one document, screenshot
     and PDF, although the crawl is killed; the images that it shows are archived.
     """
-    Lively.asked.clear()
+    Lively.requested.clear()
     with serving(Lively) as site:
         port = site.rpartition(":")[2]
         names = ("site.test", "other.test")
@@ -549,7 +549,7 @@ def test_whole_pages(tmp_path):
         }
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
         running = crawl.start()
-        wait_until(lambda: Lively.asked["/clicked"] > 0, pause=0.05)
+        wait_until(lambda: Lively.requested["/clicked"] > 0, pause=0.05)
         running.kill()
         assert crawl.run() == 0, crawl.output.read_text()
 

@@ -92,8 +92,8 @@ def test_killed_again_and_again(tmp_path):
     with changing_site(site_of_all_kinds()) as site:
         crawl = site.crawl(tmp_path, OUTPUTS="changes", CHECKPOINT_INTERVAL=0.2, WARC_MAX_SIZE=1)
         for _ in range(3):
-            running, before = crawl.start(), len(site.asked)
-            wait_until(lambda before=before: len(site.asked) > before + 12)
+            running, before = crawl.start(), len(site.requested)
+            wait_until(lambda before=before: len(site.requested) > before + 12)
             running.kill()
             assert list(verify(crawl.jobdir, Counter())) == []
         assert site.until("/same", len(site.of("/same")) + 2, crawl.start()) == 0

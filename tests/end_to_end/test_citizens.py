@@ -76,7 +76,7 @@ class TestCitizens:
         in_order = settings.pop("in_order", False)
         ran = {}
         for kind, base in {"ours": OURS, "plain": PLAIN}.items():
-            Town.asked.clear()
+            Town.requested.clear()
             with serving(Town) as here:
                 run = Ran(tmp_path / kind, base, name, here, **settings)
             text = json.dumps([run.items, run.events]).replace(here, "")

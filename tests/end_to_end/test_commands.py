@@ -27,7 +27,7 @@ def crawl_of(tmp_path, server, seeds=None, **settings):
     return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {**own, **settings})
 
 
-def asked(server):
+def requested(server):
     return [hit.url for hit in server.log.hits if not hit.url.endswith("/robots.txt")]
 
 
@@ -52,25 +52,25 @@ class TestPause:
         crawl = crawl_of(tmp_path, server)
 
         running = crawl.start()
-        wait_until(lambda: len(asked(server)) > 10)
+        wait_until(lambda: len(requested(server)) > 10)
         assert console("pause").startswith("paused until")
         assert console("pause") == "the crawl is already paused"
         wait_until(lambda: console("status")["in_flight"] == 0)
-        half = len(asked(server))
+        half = len(requested(server))
         kill(running)
 
         running = crawl.start()
         assert console("status")["in_force"] == ["pause"]
         assert console("status")["trouble"] == "paused"
         time.sleep(0.5)
-        assert (len(asked(server)), running.process.is_alive()) == (half, True)
+        assert (len(requested(server)), running.process.is_alive()) == (half, True)
         assert "still in force by command: pause" in said(crawl)
         assert console("resume") == "resumed"
         assert running.wait() == 0
 
         assert half < 80
-        assert sorted(asked(server)) == sorted(set(asked(server)))
-        assert (len(asked(server)), crawl.stats["reason"]) == (80, "finished")
+        assert sorted(requested(server)) == sorted(set(requested(server)))
+        assert (len(requested(server)), crawl.stats["reason"]) == (80, "finished")
 
     def test_stopped_while_paused(self, tmp_path, simweb, console):
         """A paused crawl can be stopped, by command or by a signal, and stays paused."""
@@ -97,11 +97,11 @@ class TestExclude:
         out = names[0].partition(":")[0]
 
         running = crawl.start()
-        wait_until(lambda: len(asked(server)) > 6)
+        wait_until(lambda: len(requested(server)) > 6)
         assert console(f"exclude {out}") == f"{out} is excluded"
         assert console(f"exclude {out}") == f"{out} is already excluded"
         time.sleep(0.2)  # what was in flight
-        before = len([url for url in asked(server) if host_of(url).startswith(out)])
+        before = len([url for url in requested(server) if host_of(url).startswith(out)])
         running.interrupt()
         running.wait()
         running = crawl.start()
@@ -111,6 +111,6 @@ class TestExclude:
         )
         assert running.wait() == 0
 
-        after = [url for url in asked(server) if host_of(url).startswith(out)]
+        after = [url for url in requested(server) if host_of(url).startswith(out)]
         assert (len(after), before < 30) == (before, True)
         assert crawl.stats["frontier/dropped/-5001"] + crawl.stats.get("refused/commanded", 0) > 0

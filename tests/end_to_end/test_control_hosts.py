@@ -44,7 +44,7 @@ class Steered:
         except NotRunning:
             return False
 
-    def asked(self, host, times):
+    def requested(self, host, times):
         """Waits until it was asked so often since."""
         before = len(self.log[host])
         wait_until(lambda: len(self.log[host]) >= before + times)
@@ -53,7 +53,7 @@ class Steered:
         """Waits until the others were asked three times; this one was not."""
         before = {one: len(times) for one, times in self.log.items()}
         for other in set(HOSTS) - {host, *self.gone}:
-            self.asked(other, 3)
+            self.requested(other, 3)
         assert len(self.log[host]) == before[host]
 
     def is_over(self, host):
@@ -74,7 +74,7 @@ def _steered(tmp_path):
     with sites(answer) as served:
         steered = Steered(tmp_path, served, log).start()
         for host in HOSTS:
-            steered.asked(host, 3)
+            steered.requested(host, 3)
         yield steered
 
 
@@ -85,7 +85,7 @@ def test_hosts_are_steered(steered):
     wait_until(lambda: ask("host", PAUSED)["state"] == "paused")
     steered.is_left_alone(PAUSED)
     assert "is no longer paused" in ask("host", PAUSED, "resume")
-    steered.asked(PAUSED, 3)
+    steered.requested(PAUSED, 3)
 
     assert "is given up" in ask("host", DROPPED, "drop")
     steered.gone.append(DROPPED)
@@ -93,7 +93,7 @@ def test_hosts_are_steered(steered):
     steered.is_left_alone(DROPPED)
 
     assert "gets a request every 0.5 s" in ask("host", SLOW, "delay", f"{DELAY:g}")
-    steered.asked(SLOW, 5)
+    steered.requested(SLOW, 5)
     times = steered.log[SLOW][-4:]  # the first since may have been due already
     # half of the three waits: a busy machine hears of requests late
     assert times[-1] - times[0] > 1.5 * DELAY

@@ -76,7 +76,7 @@ class TestGates:
             expected = [
                 ("a.test", path, cookie) for path in paths for cookie in ("", f"gate={path}")
             ]
-            assert sorted(served.asked) == sorted(expected)
+            assert sorted(served.requested) == sorted(expected)
         assert sorted(lines_of(crawl)) == LOGGED
         records = [record for path in crawl.jobdir.glob("warc/*.warc.gz") for record in read(path)]
         requests = [
@@ -100,14 +100,16 @@ class TestGates:
         with sites(gate) as served:
             crawl = served.crawl(tmp_path, ["a.test"], **often)
             running = crawl.start()
-            wait_until(lambda: len(served.asked) >= requests)
+            wait_until(lambda: len(served.requested) >= requests)
             # within the host's wait: a checkpoint has the chain, and its next hop is not asked yet
             time.sleep(0.25)
             running.kill()
-            before = len(served.asked)
+            before = len(served.requested)
             assert crawl.run(POLITENESS_MIN_DELAY=0) == 0
 
-            assert ("a.test", "/", "") not in served.asked[before:]  # the chain is not begun again
+            assert ("a.test", "/", "") not in served.requested[
+                before:
+            ]  # the chain is not begun again
         assert sorted(lines_of(crawl)) == LOGGED
         assert list(verify(crawl.jobdir, Counter())) == []
 
@@ -119,7 +121,9 @@ def test_back_from_a_check(tmp_path):
     with sites(check) as served:
         assert served.crawl(tmp_path, ["a.test"]).run() == 0
 
-        assert [(path, cookie) for _, path, cookie in served.asked if path != "/robots.txt"] == [
+        assert [
+            (path, cookie) for _, path, cookie in served.requested if path != "/robots.txt"
+        ] == [
             ("/", ""),
             ("/check?from=/", "seen=1"),
             ("/", "seen=1"),

@@ -38,7 +38,7 @@ def paused(tmp_path, slots, meanwhile, seeds=HOSTS, code=CODE):
     told = Event()
 
     def answer(host, path, _):
-        if "?" in path and len(site.asked) > 12:
+        if "?" in path and len(site.requested) > 12:
             told.wait(60)  # else a slow console finds nothing left to pause
         return None if path == "/robots.txt" else b"<p>x"
 
@@ -56,14 +56,14 @@ def paused(tmp_path, slots, meanwhile, seeds=HOSTS, code=CODE):
             target=lambda: ended.append(project.run("crawl", "web", "-a", "seeds=seeds.txt"))
         )
         running.start()
-        wait_until(lambda: len(site.asked) >= 12)
+        wait_until(lambda: len(site.requested) >= 12)
         console = Console(tmp_path / "crawls/web")
         console.ask("pause")
         told.set()
-        held = len(site.asked) + len(HOSTS)  # one of each host may be on its way
+        held = len(site.requested) + len(HOSTS)  # one of each host may be on its way
         time.sleep(1.5)
-        assert len(site.asked) <= held < 80
-        held = meanwhile(console, len(site.asked))
+        assert len(site.requested) <= held < 80
+        held = meanwhile(console, len(site.requested))
         console.ask("resume")
         running.join(60)
 
@@ -71,7 +71,7 @@ def paused(tmp_path, slots, meanwhile, seeds=HOSTS, code=CODE):
     assert ended[0][0] == 0, ended[0][1]
     return (
         held,
-        site.asked,
+        site.requested,
         [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()],
     )
 
@@ -81,10 +81,10 @@ def test_a_pause_holds_downloads_that_are_awaited(tmp_path, slots):
     """Nothing goes out but what was under way; after resume each of them is answered, and the page
     is done.
     """
-    _, asked, items = paused(tmp_path, slots, lambda _, count: count)
+    _, requested, items = paused(tmp_path, slots, lambda _, count: count)
 
     assert items == [{"got": 40, "all": 40}] * 2
-    assert len({(host, path) for host, path, _ in asked if "?" in path}) == 80
+    assert len({(host, path) for host, path, _ in requested if "?" in path}) == 80
 
 
 def test_what_is_excluded_during_a_pause_is_not_asked_for_after_it(tmp_path):
@@ -101,9 +101,9 @@ def test_what_is_excluded_during_a_pause_is_not_asked_for_after_it(tmp_path):
         "{response.url}", "{response.url.replace('a.test', 'ab'[at % 2] + '.test')}"
     )
     # one has the slot, the other host's its turn
-    held, asked, items = paused(tmp_path, 1, exclude, HOSTS[:1], both)
+    held, requested, items = paused(tmp_path, 1, exclude, HOSTS[:1], both)
 
-    assert len(asked) == held
+    assert len(requested) == held
     assert [one["all"] for one in items] == [40]
     assert items[0]["got"] < 40
 
@@ -154,7 +154,7 @@ def test_what_is_excluded_while_it_waits_for_a_slot_is_not_asked_for(tmp_path, k
             target=lambda: ended.append(project.run("crawl", "web", "-a", "seeds=seeds.txt"))
         )
         running.start()
-        wait_until(lambda: any(path == "/?first" for _, path, _ in site.asked))
+        wait_until(lambda: any(path == "/?first" for _, path, _ in site.requested))
         time.sleep(1)  # the other one's turn comes, and it waits for the slot
         Console(tmp_path / "crawls/web").ask("exclude", "b.test")
         free.set()
@@ -162,7 +162,7 @@ def test_what_is_excluded_while_it_waits_for_a_slot_is_not_asked_for(tmp_path, k
 
     assert ended, "the crawl has not ended"
     assert ended[0][0] == 0, ended[0][1]
-    assert [path for host, path, _ in site.asked if host == "b.test"] == (
+    assert [path for host, path, _ in site.requested if host == "b.test"] == (
         ["/robots.txt", "/"] if known else []
     )
     assert json.loads((tmp_path / "items.jsonl").read_text())["found"][1] == "IgnoreRequest"

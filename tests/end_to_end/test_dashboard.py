@@ -149,7 +149,7 @@ def _browse(chromium):
     assert said == []
 
 
-def asked(server, host=""):
+def requested(server, host=""):
     """How often the web was asked for pages, or one of its hosts."""
     wait_until_idle(server)
     return sum(host in hit.url for hit in server.log.hits)
@@ -224,27 +224,27 @@ def test_an_operator_at_work(crawl, browse):
     page.get_by_role("button", name="Pause", exact=True).click()
     page.locator(".badge.paused").first.wait_for()
     assert "paused until you resume it, even after a restart" in page.locator("#said").inner_text()
-    paused = asked(server)
+    paused = requested(server)
     page.wait_for_timeout(1000)
-    assert asked(server) == paused
+    assert requested(server) == paused
     page.get_by_role("button", name="Resume", exact=True).click()
     page.locator(".badge.running").first.wait_for()
-    wait_until(lambda: asked(server) > paused, pause=0.1)
+    wait_until(lambda: requested(server) > paused, pause=0.1)
 
     (folder / "more.txt").write_text([*server.world.seeds()][8])
-    assert asked(server, "site8.test") == 0
+    assert requested(server, "site8.test") == 0
     page.get_by_role("link", name="Commands", exact=True).click()
     page.get_by_label("add SRC…").fill(f"{folder / 'more.txt'}")
     page.get_by_role("button", name="seeds", exact=True).click()
     page.get_by_text("seeds will be read from").wait_for()
-    wait_until(lambda: asked(server, "site8.test") > 0, pause=0.1)
+    wait_until(lambda: requested(server, "site8.test") > 0, pause=0.1)
 
     seed = [*server.world.seeds()][1]
     page.get_by_role("link", name="Why?", exact=True).click()
     page.get_by_label("URL").fill(seed)
     page.get_by_role("button", name="Why?").click()
     assert page.locator(".verdict b").inner_text() == "fetched"
-    assert asked(server, seed) > 0
+    assert requested(server, seed) > 0
 
     page.get_by_role("link", name="Commands", exact=True).click()
     page.locator("form", has_text="stop fetching from a domain").get_by_label("RULE").fill(
@@ -253,9 +253,9 @@ def test_an_operator_at_work(crawl, browse):
     page.get_by_role("button", name="exclude…").click()
     page.get_by_role("button", name="Yes, exclude").click()
     page.get_by_text("site0.test is excluded").wait_for()
-    excluded = asked(server, "site0.test")
+    excluded = requested(server, "site0.test")
     page.wait_for_timeout(1000)
-    assert asked(server, "site0.test") == excluded
+    assert requested(server, "site0.test") == excluded
 
     page.get_by_role("link", name="Overview").click()
     page.get_by_role("button", name="Stop…").click()

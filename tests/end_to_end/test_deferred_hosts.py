@@ -19,7 +19,7 @@ class Site(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
-        self.server.asked.append((time.monotonic(), self.path))
+        self.server.requested.append((time.monotonic(), self.path))
         status = self.server.status
         body = b"<title>page</title>" + self.path.encode()
         self.send_response(404 if self.path == "/robots.txt" else status)
@@ -36,7 +36,7 @@ class Site(BaseHTTPRequestHandler):
 class Server(ThreadingHTTPServer):
     def __init__(self, address, status=200):
         super().__init__(address, Site)
-        self.asked, self.status = [], status
+        self.requested, self.status = [], status
         threading.Thread(target=self.serve_forever, args=(0.01,)).start()
 
     def stop(self):
@@ -79,7 +79,7 @@ def test_it_ends_and_goes_on(job):
     assert crawl.run(HOST_RETRY_WAIT=1, OUTAGE_END_WAIT=10, ROBOTSTXT_OBEY=False) == 0
     server.stop()
     assert crawl.stats["queued"] == crawl.stats["deferred"] == 0
-    assert len({path for _, path in server.asked}) == 10
+    assert len({path for _, path in server.requested}) == 10
     lines = (crawl.jobdir / "logs/crawl.log").read_text().splitlines()
     assert sum(line.split()[1] == "200" for line in lines) == 10
 
@@ -89,11 +89,11 @@ def test_a_retry_after_is_kept_over_a_restart(job):
     crawl, port = job
     server = Server(("127.0.0.1", port), 429)
     assert crawl.run(RETRY_AFTER_MAX=3600) == 0
-    asked = len(server.asked)
+    requested = len(server.requested)
     assert crawl.run(RETRY_AFTER_MAX=3600) == 0
     server.stop()
-    assert asked == 1  # robots.txt, whose answer asks for it, too
-    assert len(server.asked) == asked
+    assert requested == 1  # robots.txt, whose answer asks for it, too
+    assert len(server.requested) == requested
     assert (crawl.stats["deferred"], crawl.stats["queued"]) == (10, 10)
 
 

@@ -44,25 +44,25 @@ def _crawled(tmp_path_factory):
         seeds.write_text(f"http://{CHAIN[0]}/0\nhttp://{ENDLESS[0]}/0\n")
         crawl = Crawl(folder / "job", {"seeds": seeds}, SETTINGS)
         assert crawl.run(HOSTS_FILE=sites.hosts_file(folder / "hosts", CHAIN + ENDLESS)) == 0
-    return sites.asked, (crawl.jobdir / "logs/crawl.log").read_text()
+    return sites.requested, (crawl.jobdir / "logs/crawl.log").read_text()
 
 
 def test_sites_are_crawled_to_the_end_however_far_the_seed_is(crawled):
     """All pages of all sites are fetched, though the last is three times as many links from the
     seed as the limit.
     """
-    asked, _ = crawled
+    requested, _ = crawled
 
-    assert [url for url in asked if "site" in url] == [
+    assert [url for url in requested if "site" in url] == [
         f"http://{site}/{page}" for site in CHAIN for page in range(DEEP)
     ]
 
 
 def test_sites_that_link_to_each_other_for_ever_are_left(crawled):
     """Two sites with a new page behind each link are left after as many links as the limit."""
-    asked, _ = crawled
+    requested, _ = crawled
 
-    assert len([url for url in asked if "site" not in url]) == 1 + LIMIT
+    assert len([url for url in requested if "site" not in url]) == 1 + LIMIT
 
 
 def test_the_log_has_heritrixs_letters(crawled):

@@ -44,7 +44,7 @@ def endless(tmp_path, web, name, **settings):
         running = crawl.start()
     else:
         running = crawl.start(ITEM_PIPELINES=json.dumps({f"{OURS}.{name}": 300}))
-    wait_until(lambda: any(asked.path == "/7" for asked in web.asked))
+    wait_until(lambda: any(requested.path == "/7" for requested in web.requested))
     time.sleep(0.5)
     return crawl, running
 
@@ -107,11 +107,11 @@ def test_checkpoints_go_on(tmp_path, web):
     """A page that does not come back is left out of checkpoints, so that a kill costs nothing else."""
     crawl, running = endless(tmp_path, web, "Awaiting")
     wait_until(lambda: "checkpoints leave out 1 page" in crawl.output.read_text())
-    asked = len(web.asked)
+    requested = len(web.requested)
     running.kill()
 
     assert crawl.run() == 0
-    assert [one.path for one in web.asked[asked:] if one.path == "/7"] == ["/7"]
+    assert [one.path for one in web.requested[requested:] if one.path == "/7"] == ["/7"]
     assert logged(crawl) == ALL
 
 

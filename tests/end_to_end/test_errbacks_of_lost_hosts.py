@@ -41,14 +41,14 @@ class Told(scrapy.Spider):
 
 
 class Dropping(Site):
-    """Takes the connection of each request for "/drop…", and says nothing; `asked` notes what was
+    """Takes the connection of each request for "/drop…", and says nothing; `requested` notes what was
     asked for.
     """
 
-    asked: ClassVar = []
+    requested: ClassVar = []
 
     def answer(self):
-        self.asked.append(self.path)
+        self.requested.append(self.path)
         if self.path.startswith("/drop"):
             self.close_connection = True
         else:
@@ -80,18 +80,18 @@ def test_a_connection_that_is_dropped(tmp_path):
     """The URL is tried RETRY_TIMES times more; then its errback is called, also of a host without a
     page.
     """
-    Dropping.asked.clear()
+    Dropping.requested.clear()
     with serving(Dropping) as site:
         crawl = crawl_of(tmp_path, f"{site}/drop", HOST_PATIENCE=3600, OUTAGE_END_WAIT=3600)
         assert crawl.run() == 0
 
-    assert Counter(Dropping.asked)["/drop"] == 3
+    assert Counter(Dropping.requested)["/drop"] == 3
     assert lines(crawl) == [f"told {site}/drop DownloadFailedError"]
 
 
 def test_others_go_on(tmp_path):
     """One URL that is dropped costs its host no wait: the others are fetched meanwhile."""
-    Dropping.asked.clear()
+    Dropping.requested.clear()
     with serving(Dropping) as site:
         pages = [f"{site}/{number}" for number in range(20)]
         crawl = crawl_of(
@@ -105,7 +105,7 @@ def test_others_go_on(tmp_path):
         assert crawl.run() == 0
 
     assert len(lines(crawl)) == 21
-    assert Counter(Dropping.asked)["/drop"] == 2
+    assert Counter(Dropping.requested)["/drop"] == 2
 
 
 def test_a_host_that_is_not_there(tmp_path):

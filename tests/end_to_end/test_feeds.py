@@ -57,11 +57,11 @@ class Deadly(Site):
     answered.
     """
 
-    asked, deadly, running = 0, (), None
+    requested, deadly, running = 0, (), None
 
     def answer(self):
-        type(self).asked += 1
-        if self.asked in self.deadly:
+        type(self).requested += 1
+        if self.requested in self.deadly:
             self.running.kill()
         self.say(
             404 if self.path == "/robots.txt" else 200, self.path.encode(), content_type="text/html"

@@ -115,9 +115,12 @@ def test_why_says_scores(focused):
 def test_why_says_what_waiting_urls_are_worth(focused):
     """Those that a good page links to are worth more than all others."""
     answers = focused[2]
-    asked = {int(one["url"].rpartition("/")[2]) for one in answers}
+    requested = {int(one["url"].rpartition("/")[2]) for one in answers}
     followed = {
-        link for page in range(PAGES) if is_good(page) and page not in asked for link in links(page)
+        link
+        for page in range(PAGES)
+        if is_good(page) and page not in requested
+        for link in links(page)
     }
     waits = {
         int(one["url"].rpartition("/")[2]): one["scores"]["worth"]

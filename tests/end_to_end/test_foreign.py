@@ -23,10 +23,10 @@ CODED = gzip.compress(b"<a href=/from-a-coded-page>x</a>")
 class Small(Site):
     """A site with a robots.txt, a redirect, a coded page and a large one; notes what it is asked."""
 
-    asked: list = []  # noqa: RUF012 - of the running test
+    requested: list = []  # noqa: RUF012 - of the running test
 
     def answer(self):
-        self.asked.append((self.path, self.headers["User-Agent"]))
+        self.requested.append((self.path, self.headers["User-Agent"]))
         bodies = {
             "/robots.txt": b"User-agent: *\nDisallow: /forbidden\n",
             "/": PAGE,
@@ -50,7 +50,7 @@ class Small(Site):
 
 @pytest.fixture(name="site")
 def _site():
-    Small.asked = []
+    Small.requested = []
     with serving(Small) as address:
         yield address
 
@@ -76,7 +76,7 @@ def test_a_handler_that_is_not_named_is_refused(tmp_path, site):
     assert line.startswith(
         f"DOWNLOAD_HANDLERS: {SCRAPYS} (http) connects without the address guard"
     )
-    assert Small.asked == []
+    assert Small.requested == []
 
 
 def test_a_named_handler_crawls(tmp_path, site):
@@ -87,12 +87,12 @@ def test_a_named_handler_crawls(tmp_path, site):
 
     assert crawl.run(FOREIGN_HANDLERS_ALLOWED=SCRAPYS) == 0, crawl.output.read_text()
 
-    asked = [path for path, _ in Small.asked]
-    assert asked[:2] == ["/robots.txt", "/"]
-    assert sorted(asked) == sorted(
+    requested = [path for path, _ in Small.requested]
+    assert requested[:2] == ["/robots.txt", "/"]
+    assert sorted(requested) == sorted(
         ["/robots.txt", "/", "/two", "/from-a-coded-page", "/gone", "/moved", "/big"]
     )
-    assert {agent for _, agent in Small.asked} == {"webcrawl/0.1"}
+    assert {agent for _, agent in Small.requested} == {"webcrawl/0.1"}
     log = log_of(crawl)
     assert log[f"{site}/forbidden"][0] == -9998
     assert log[f"{site}/gone"] == (302, "0")

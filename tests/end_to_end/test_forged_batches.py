@@ -31,20 +31,20 @@ def _hive(tmp_path, redis, web):
     hive.end()
 
 
-@pytest.fixture(name="asked")
-def _asked():
+@pytest.fixture(name="requested")
+def _requested():
     """A server beside the web, and what it was asked for: a proxy that nobody may use."""
-    asked = []
+    requested = []
 
     class Proxy(Site):
         def answer(self):
-            asked.append(self.path)
+            requested.append(self.path)
             super().answer()
 
         do_CONNECT = answer  # noqa: N815 - its name in the library
 
     with serving(Proxy) as address:
-        yield address, asked
+        yield address, requested
 
 
 def word(**given):
@@ -118,11 +118,11 @@ def _sealed(message, identifier):
 
 
 @pytest.mark.campaign
-def test_nothing_of_them_is_kept(hive, web, redis, asked, tmp_path):
+def test_nothing_of_them_is_kept(hive, web, redis, requested, tmp_path):
     """No module is imported, no proxy asked, no file read; the good link is fetched, and the hive
     ends, twice.
     """
-    (proxy, through), imported = asked, tmp_path / "imported"
+    (proxy, through), imported = requested, tmp_path / "imported"
     for crawl in hive.crawls:
         crawl.environment["TRAP"] = str(imported)
     hive.start_all()
@@ -158,11 +158,11 @@ def _has_batches(redis):
         return len(streams) == 2 and all(_batch(client, key) for key in streams)
 
 
-def test_requests_that_go_round_the_guard_stay(redis, simweb, asked, tmp_path):
+def test_requests_that_go_round_the_guard_stay(redis, simweb, requested, tmp_path):
     """A request with a proxy goes to a drone's own hosts only; one for another's is lost, which
     status 1 says.
     """
-    proxy, through = asked
+    proxy, through = requested
     web = simweb(8, 24, size=SIZE)
     addresses = " ".join(web.world.seeds())
     settings = {"SPIDER_MODULES": "tests.support.lost_spiders"}

@@ -28,11 +28,11 @@ class Deadly(Site):
     it is answered.
     """
 
-    asked, deadly, crawl = Counter(), (), None
+    requested, deadly, crawl = Counter(), (), None
 
     def answer(self):
-        self.asked[self.path] += 1
-        if self.asked.total() in self.deadly:
+        self.requested[self.path] += 1
+        if self.requested.total() in self.deadly:
             self.crawl.kill()
             self.crawl.wait()
         if self.path == "/robots.txt":
@@ -49,7 +49,7 @@ def _runs(tmp_path):
     def run(name, *deadly):
         folder = tmp_path / "tolerant"
         shutil.copytree(ROOT / "docs/examples/tolerant", folder)
-        handler = type("Handler", (Deadly,), {"asked": Counter(), "deadly": deadly})
+        handler = type("Handler", (Deadly,), {"requested": Counter(), "deadly": deadly})
         statuses = []
         with serving(handler) as site:
             given = [
@@ -68,7 +68,7 @@ def _runs(tmp_path):
         return (
             statuses,
             sorted(next(iter(json.loads(line).values())) for line in lines),
-            handler.asked,
+            handler.requested,
         )
 
     return run
@@ -88,10 +88,10 @@ def test_a_stopped_crawl_goes_on_with_what_was_queued(runs):
     """A callback closes the spider; the next run has the other requests, and no URL is asked twice
     (4106).
     """
-    _, rows, asked = runs("stopped")
+    _, rows, requested = runs("stopped")
 
     assert rows == [*range(40)]
-    assert {*asked.values()} == {1}
+    assert {*requested.values()} == {1}
 
 
 def test_known_urls_are_known_after_a_kill(runs):
@@ -106,7 +106,7 @@ def test_known_urls_are_known_after_a_kill(runs):
 
 def test_a_broad_crawl_needs_one_setting(runs):
     """A CrawlSpider with the add-on alone follows all pages of a site, each once (6331)."""
-    _, rows, asked = runs("broad", 15)
+    _, rows, requested = runs("broad", 15)
 
     assert len(rows) == len({*rows}) == 31
-    assert max(asked[path] for path in asked if path != "/robots.txt") <= 2
+    assert max(requested[path] for path in requested if path != "/robots.txt") <= 2

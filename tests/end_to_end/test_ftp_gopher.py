@@ -21,12 +21,12 @@ class Web:
     """
 
     def __init__(self):
-        self.http, self.gopher, self.asked = {}, {}, Counter()
+        self.http, self.gopher, self.requested = {}, {}, Counter()
 
     async def answer_http(self, reader, writer):
         head = await reader.readuntil(b"\r\n\r\n")
         path = head.split(b" ")[1].decode()
-        self.asked[f"http:{path}"] += 1
+        self.requested[f"http:{path}"] += 1
         body = self.http.get(path)
         status, body = (b"200 OK", body) if body is not None else (b"404 No", b"no")
         writer.write(
@@ -37,7 +37,7 @@ class Web:
 
     async def answer_gopher(self, reader, writer):
         selector = (await reader.readline()).rstrip(b"\r\n").decode("latin-1")
-        self.asked[f"gopher:{selector}"] += 1
+        self.requested[f"gopher:{selector}"] += 1
         writer.write(self.gopher.get(selector, b"3not here\t\terror.host\t1\r\n.\r\n"))
         await writer.drain()
         writer.write_eof()
@@ -161,8 +161,10 @@ class TestThreeProtocols:
             f"{g}/g/a%20b.gif": (200, "image/gif", "LL"),
             f"{g}/1from-ftp": (200, MENU, "LRLL"),
         }
-        assert max(web.asked.values()) == 1
-        assert Counter(arg for cmd, arg in files.asked if cmd == "RETR").most_common(1)[0][1] == 1
+        assert max(web.requested.values()) == 1
+        assert (
+            Counter(arg for cmd, arg in files.requested if cmd == "RETR").most_common(1)[0][1] == 1
+        )
         self.check_archive(crawl, f, g, web)
 
     @staticmethod
@@ -204,5 +206,5 @@ class TestThreeProtocols:
             assert crawl.run() == 1, crawl.output.read_text()  # it got nothing
 
         assert {url: row[0] for url, row in finished(crawl).items()} == dict.fromkeys(urls, -5001)
-        assert files.asked == []
-        assert not web.asked
+        assert files.requested == []
+        assert not web.requested

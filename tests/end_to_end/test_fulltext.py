@@ -55,11 +55,11 @@ def test_after_kills(made):
     index exactly once.
     """
     server, crawl = made
-    chance, asked = random.Random(7), 0
+    chance, requested = random.Random(7), 0
     for _ in range(4):
         running = crawl.start()
-        asked = len(server.log.hits) + chance.randint(20, 60)
-        wait_until(lambda most=asked: len(server.log.hits) >= most)
+        requested = len(server.log.hits) + chance.randint(20, 60)
+        wait_until(lambda most=requested: len(server.log.hits) >= most)
         running.kill()
     status = crawl.run()
 

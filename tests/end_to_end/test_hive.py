@@ -225,8 +225,14 @@ class TestFromDroneToDrone:
             hive = _hive(tmp_path, redis, web, [site], [site, door])
             assert hive.wait() == [0, 0, 0]
 
-            asked = web.pages()
-        assert asked == [(site, "/"), (door, "/enter"), (site, "/back"), (site, "/"), (site, "/in")]
+            requested = web.pages()
+        assert requested == [
+            (site, "/"),
+            (door, "/enter"),
+            (site, "/back"),
+            (site, "/"),
+            (site, "/in"),
+        ]
         assert [list(verify(jobdir, Counter())) for jobdir in hive.jobdirs] == [[], [], []]
 
     def test_robots_txt_at_another_drones_host(self, redis, tmp_path):
@@ -251,8 +257,8 @@ class TestFromDroneToDrone:
             assert hive.wait() == [0, 0, 0]
 
             assert {path for host, path in web.pages() if host == site} == {"/", "/open"}
-        assert _hosts_asked(hive, 0) == {site}
-        assert _hosts_asked(hive, 1) == {other}
+        assert _hosts_requested(hive, 0) == {site}
+        assert _hosts_requested(hive, 1) == {other}
 
     def test_sitemaps_of_other_drones(self, redis, tmp_path):
         """A sitemap at another drone's host, and what it lists of the first one, is read."""
@@ -314,7 +320,7 @@ def _hive(folder, redis, web, seeds, names, **settings):
     ).start_all()
 
 
-def _hosts_asked(hive, drone):
+def _hosts_requested(hive, drone):
     lines = (hive.jobdirs[drone] / "logs/requests.log").read_text().splitlines()
     return {line.split("\t")[2].split("/")[2].partition(":")[0] for line in lines}
 

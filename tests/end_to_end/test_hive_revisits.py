@@ -22,26 +22,26 @@ PAGES = {(host, path) for host in HOSTS for path in ("/", "/a")}
 
 
 class Web:
-    """Two pages on each host; `asked` has who asked for them, in what order: host, path, drone."""
+    """Two pages on each host; `requested` has who asked for them, in what order: host, path, drone."""
 
     def __init__(self):
-        self.asked = []
+        self.requested = []
 
     def __call__(self, host, path, headers):
         if path == "/robots.txt":
             return None
-        self.asked.append((host, path, int(AGENT.search(headers["User-Agent"])[1])))
+        self.requested.append((host, path, int(AGENT.search(headers["User-Agent"])[1])))
         return b"<a href=/a>a</a> at home" if path == "/" else b"<p>the other one"
 
     def again(self, times=2):
         """Waits until each page was asked for so often from now on; the drones that did."""
-        begun = len(self.asked)
+        begun = len(self.requested)
 
         def counted():
-            return Counter((host, path) for host, path, _ in self.asked[begun:])
+            return Counter((host, path) for host, path, _ in self.requested[begun:])
 
         wait_until(lambda: min(counted()[page] for page in PAGES) >= times)
-        return {drone for *_, drone in self.asked[begun:]}
+        return {drone for *_, drone in self.requested[begun:]}
 
 
 def resize(server, hive, *members):
@@ -89,7 +89,7 @@ def test_drones_come_and_go(tmp_path):
             new = hive.add()
             resize(server, hive, 0, 1, new)
             hive.start(new)
-            wait_until(lambda: any(drone == new for *_, drone in web.asked))
+            wait_until(lambda: any(drone == new for *_, drone in web.requested))
             web.again()
             resize(server, hive, 0, new)
             assert hive.running[1].wait() == 0

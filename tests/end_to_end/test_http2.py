@@ -75,7 +75,7 @@ def test_it_is_crawled_whole(tmp_path, shut):
     assert found == dict.fromkeys(
         ("/robots.txt", "/", "/there", *(f"/{n}" for n in range(PAGES))), "200"
     )
-    assert max(Counter(path for _, path, *_ in pages.asked).values()) == 1
+    assert max(Counter(path for _, path, *_ in pages.requested).values()) == 1
     assert door.hellos.count(False) == 1
     assert list(verify(crawl.jobdir, Counter())) == []
     page = next(
@@ -104,7 +104,7 @@ def test_a_kill_forgets_nothing(tmp_path):
         crawl = crawl_of(tmp_path, port, POLITENESS_MIN_DELAY=0.05, CHECKPOINT_INTERVAL=0.3)
         for count in (8, 20):
             running = crawl.start()
-            wait_until(lambda count=count: len({path for _, path, *_ in pages.asked}) >= count)
+            wait_until(lambda count=count: len({path for _, path, *_ in pages.requested}) >= count)
             running.kill()
         shut = door.hellos.count(False)
         assert crawl.run() == 0
@@ -255,4 +255,4 @@ def test_its_answer_is_all_that_there_is(tmp_path, status, fields, protocols, mo
         assert crawl.run() == 0
 
     assert Counter(statuses(crawl).values()) == {"200": PAGES + 2, str(status): 1, "-9998": 1}
-    assert old.pages.asked == []
+    assert old.pages.requested == []

@@ -86,11 +86,11 @@ def test_with_the_key_all_pages_come(tmp_path, key):
             BOT_FROM="bot@example.org",
         )
 
-        asked = [path for _, path, _ in served.asked]
+        requested = [path for _, path, _ in served.requested]
     assert gate.refused == []
-    assert asked[0] == "/robots.txt"
-    assert set(asked) >= {*PAGES, "/moved", "/busy", "/map.xml"}
-    assert asked.count("/busy") == 2
+    assert requested[0] == "/robots.txt"
+    assert set(requested) >= {*PAGES, "/moved", "/busy", "/map.xml"}
+    assert requested.count("/busy") == 2
     requests, records = requests_of(crawl)
     assert all(
         b"\r\nSignature: sig1=:" in one.block and b"\r\nFrom: bot@example.org\r\n" in one.block
@@ -110,7 +110,7 @@ def test_without_the_key_none_comes(tmp_path, key):
         crawl = crawled(served, tmp_path)
 
         assert {path for path, *_ in gate.refused} >= {"/robots.txt", "/"}
-        assert len(gate.refused) == len(served.asked)
+        assert len(gate.refused) == len(served.requested)
     requests, _ = requests_of(crawl)
     assert not any(b"\r\nSignature" in one.block for one in requests)
 
@@ -124,7 +124,7 @@ def test_with_another_key_none_comes(tmp_path, key):
     with sites(gate, all_headers=True) as served:
         crawl = crawled(served, tmp_path, BOT_KEY=tmp_path / "other.pem", BOT_AGENT=AGENT)
 
-        assert len(gate.refused) == len(served.asked)
+        assert len(gate.refused) == len(served.requested)
     assert all("is not in the directory" in why for _, why in gate.refused)
     requests, _ = requests_of(crawl)
     assert requests

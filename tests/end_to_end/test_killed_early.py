@@ -16,10 +16,10 @@ PAGES = 400
 class Chain(Site):
     """Each page leads to the next, and is large enough to be written at once."""
 
-    asked = 0
+    requested = 0
 
     def answer(self):
-        Chain.asked += 1
+        Chain.requested += 1
         if self.path == "/robots.txt":
             return self.say(404, b"")
         number = int(self.path[1:] or 0)
@@ -44,7 +44,7 @@ def _told(tmp_path_factory):
         fast = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "URL_MAX_DEPTH": 1000}
         crawl = Crawl(folder / "job", {"seeds": f"{here}/"}, {**fast, "CHECKPOINT_INTERVAL": 600})
         running = crawl.start()
-        wait_until(lambda: Chain.asked > 50)
+        wait_until(lambda: Chain.requested > 50)
         running.kill()
         assert scrapy(["verify", str(crawl.jobdir)], ROOT, path) == 0
         said["verify"] = path.read_text()

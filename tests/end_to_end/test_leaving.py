@@ -30,7 +30,7 @@ def found(jobdir):
     return done.stdout
 
 
-def asked(server):
+def requested(server):
     return sum(hit.host == OUT for hit in server.log.hits)
 
 
@@ -40,7 +40,7 @@ def test_it_stays_away(made):
     """
     server, crawl = made
     running = crawl.start()
-    wait_until(lambda: asked(server) > 20 and (crawl.jobdir / "control.sock").is_socket())
+    wait_until(lambda: requested(server) > 20 and (crawl.jobdir / "control.sock").is_socket())
     wait_until(lambda: command("scrapy", "search", crawl.jobdir, "host:" + OUT, "--json").stdout)
     words = (
         "exclude",
@@ -61,7 +61,7 @@ def test_it_stays_away(made):
     record = Client(crawl.jobdir).ask("excluded")
     running.kill()
 
-    before, begun = asked(server), len(server.log.hits)
+    before, begun = requested(server), len(server.log.hits)
     assert found(crawl.jobdir) == ""
     running = crawl.start()
     wait_until(lambda: len(server.log.hits) > begun + 100)
@@ -75,5 +75,5 @@ def test_it_stays_away(made):
     assert [(one["rule"], one["by"], one["why"], one["holds"]) for one in record["excluded"]] == [
         (OUT, "joe", "a letter", True)
     ]
-    assert asked(server) == before
+    assert requested(server) == before
     assert "by joe" in why.stdout

@@ -67,7 +67,7 @@ def _crawled(tmp_path_factory):
         wait_until(lambda: wanted <= Counter(served.pages()), pause=0.05)
         running.interrupt()
         assert running.wait() == 0
-        asked = Counter(served.pages())
+        requested = Counter(served.pages())
     notes = {}
     for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines():
         fields = line.split()
@@ -77,22 +77,22 @@ def _crawled(tmp_path_factory):
         health = {
             row.name.partition(":")[0]: health_of(row, 5) for row in map(read, host_rows(snapshot))
         }
-    return asked, notes, health
+    return requested, notes, health
 
 
 @pytest.mark.parametrize("number", range(len(ROWS)), ids=[row[0] for row in ROWS])
 class TestOddStatuses:
     def test_the_url(self, crawled, number):
         """Among good ones it is asked for as often as the table says, and has these annotations."""
-        asked, notes, _ = crawled
+        requested, notes, _ = crawled
         _, _, noted, times, _ = ROWS[number]
         mine = [
             note for note in notes[f"one{number}.test", "/odd"] if not re.fullmatch(r"\d+t|-", note)
         ]
 
-        assert asked[f"one{number}.test", "/odd"] == TIMES[times]
+        assert requested[f"one{number}.test", "/odd"] == TIMES[times]
         assert mine == ([] if noted == "-" else noted.split(", "))
-        assert all(asked[f"one{number}.test", f"/{page}"] == 1 for page in range(1, PAGES + 1))
+        assert all(requested[f"one{number}.test", f"/{page}"] == 1 for page in range(1, PAGES + 1))
 
     def test_the_host(self, crawled, number):
         """That gives nothing else, it is as the table says."""

@@ -30,9 +30,9 @@ def test_the_order_decides_when_not_what(simweb, tmp_path, name):
     assert crawl.run() == 0, crawl.output.read_text()
 
     wait_until_idle(server)
-    asked = [hit.url for hit in server.log.hits if not hit.url.endswith("/robots.txt")]
-    assert len(asked) == len({*asked})
-    assert {*asked} == {
+    requested = [hit.url for hit in server.log.hits if not hit.url.endswith("/robots.txt")]
+    assert len(requested) == len({*requested})
+    assert {*requested} == {
         url for url in truth(server.world, server.world.seeds()).must if "robots.txt" not in url
     }
     assert [*verify(crawl.jobdir, Counter())] == []

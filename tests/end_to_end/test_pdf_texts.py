@@ -48,13 +48,13 @@ def test_texts_of_pdfs(tmp_path):
         wait_until(lambda: len(served.pages()) >= 3)
         running.kill()
         assert crawl.run() == 0
-        asked = {path for _, path in served.pages()}
+        requested = {path for _, path in served.pages()}
     again = tmp_path / "again"
     options = ("-s", f"JOBDIR={again}", "-s", "OUTPUTS=index documents", "-s", "MIN_FREE_DISK=0")
     done = command("scrapy", "process", crawl.jobdir, *options)
     assert done.returncode == 0, done.stderr
 
-    assert "/from-a-pdf" not in asked
+    assert "/from-a-pdf" not in requested
     for folder in (crawl.jobdir, again):
         assert paths(written(folder)) == ["/", "/lamp.pdf", "/other.pdf"]
         assert paths(rows(folder, "documents")) == ["/", "/lamp.pdf"]

@@ -48,15 +48,15 @@ def _crawl(request, tmp_path_factory):
         wait_until_idle(server)
         hits = list(server.log.hits)
     assert [*truth(world, world.seeds()).complaints(hits)] == []
-    asked = {hit.url for hit in hits if not hit.path.endswith("/robots.txt")}
-    return Purposes(world, crawl, frozenset(request.param.split()), asked)
+    requested = {hit.url for hit in hits if not hit.path.endswith("/robots.txt")}
+    return Purposes(world, crawl, frozenset(request.param.split()), requested)
 
 
 class Purposes:
-    def __init__(self, world, crawl, purposes, asked):
-        self.world, self.crawl, self.purposes, self.asked = world, crawl, purposes, asked
-        self.withheld = {url for url in asked if purposes and purposes <= self.forbidden(url)}
-        self.kept = asked - self.withheld
+    def __init__(self, world, crawl, purposes, requested):
+        self.world, self.crawl, self.purposes, self.requested = world, crawl, purposes, requested
+        self.withheld = {url for url in requested if purposes and purposes <= self.forbidden(url)}
+        self.kept = requested - self.withheld
 
     def forbidden(self, url):
         return host_kinds.owner_forbids(self.world, *self.world.locate(url))
@@ -93,10 +93,10 @@ class TestTruth:
             for url in crawl.kept
             if "archive" in crawl.purposes and "archive" in crawl.forbidden(url)
         }
-        asked = {one.fields["WARC-Target-URI"] for one in records if one.kind == "request"}
+        requested = {one.fields["WARC-Target-URI"] for one in records if one.kind == "request"}
 
-        assert {url for url in bodies if not url.endswith("/robots.txt")} == crawl.asked - bare
-        assert crawl.asked <= asked
+        assert {url for url in bodies if not url.endswith("/robots.txt")} == crawl.requested - bare
+        assert crawl.requested <= requested
         heads = [
             one
             for one in records
@@ -125,10 +125,10 @@ class TestTruth:
         """
         rows = {row["url"]: row for row in crawl.rows("pages") if row["subset"] == "warc"}
 
-        assert rows.keys() == crawl.asked
+        assert rows.keys() == crawl.requested
         assert {
             url: set((row["forbidden"] or "").split(",")) - {""} for url, row in rows.items()
-        } == {url: set(crawl.forbidden(url)) for url in crawl.asked}
+        } == {url: set(crawl.forbidden(url)) for url in crawl.requested}
         assert {url for url, row in rows.items() if row["withheld"]} == crawl.withheld
         assert {url for url, row in rows.items() if row["title"] or row["links"]} == crawl.kept
 

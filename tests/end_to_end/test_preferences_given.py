@@ -65,10 +65,10 @@ def _run(tmp_path):
     what was asked for.
     """
 
-    def answer(host, path, asked):
+    def answer(host, path, requested):
         if path == "/robots.txt":
             return b"User-agent: *\nContent-Usage: /robots search=n\n"
-        if "If-None-Match" in asked:
+        if "If-None-Match" in requested:
             return 304, [], b""
         headers = [("ETag", '"1"'), *([("Content-Usage", "search=n")] if path == "/header" else [])]
         meta = b"<meta name=robots content=noindex>" if path == "/document" else b""
@@ -79,7 +79,7 @@ def _run(tmp_path):
         (tmp_path / "seeds.txt").write_text(site.url("a.test", "/open"))
 
         def run(folder, spider, *words, **settings):
-            asked = len(site.asked)
+            requested = len(site.requested)
             feed = {
                 "FEEDS": {"items.jsonl": {"format": "jsonlines", "item_classes": ["builtins.dict"]}}
             }
@@ -96,7 +96,7 @@ def _run(tmp_path):
             job = tmp_path / folder / "crawls" / spider
             lines = [line.split() for line in (job / "logs/crawl.log").read_text().splitlines()]
             notes = {line[3].rpartition("/")[2]: (line[1], line[-1]) for line in lines}
-            paths = [path for _, path, _ in site.asked[asked:]]
+            paths = [path for _, path, _ in site.requested[requested:]]
             return items, notes, json.loads((job / "stats.json").read_text()), paths
 
         yield run
@@ -114,7 +114,7 @@ class TestTheCache:
             "HTTPCACHE_POLICY": f"scrapy.extensions.httpcache.{policy}",
         }
         assert "secret" in json.dumps(run("first", "plain", **cache)[0])
-        items, notes, stats, asked = run("second", "plain", PURPOSE="search", **cache)
+        items, notes, stats, requested = run("second", "plain", PURPOSE="search", **cache)
 
         assert "secret" not in json.dumps(items)
         assert {one["failed"].rpartition("/")[2] for one in items if "failed" in one} == {
@@ -128,7 +128,7 @@ class TestTheCache:
         assert stats["withheld"] == 4
         given = [notes[path] for path in ("header", "document", "robots")]
         if policy == "DummyPolicy":
-            assert asked == ["/robots.txt"]
+            assert requested == ["/robots.txt"]
             assert given == [
                 ("200", f"unasked,withheld:{by}") for by in ("header", "document", "robots.txt")
             ]

@@ -239,14 +239,14 @@ class TestPagesThatAreFetchedAgain:
             crawl = site.crawl(tmp_path, **QUICK)
             running = crawl.start()
             wait_until(lambda: len(site.of("/a")) >= 2)
-            asked = list(site.of("/a"))
+            requested = list(site.of("/a"))
             documents["/a"] = allowed
             wait_until(lambda: site.of("/a")[-1].status == 304)
             documents["/a"] = forbidden
             more = len(site.of("/a")) + 5
             assert site.until("/a", more, running) == 0
 
-        assert not any(one.conditional for one in asked)
+        assert not any(one.conditional for one in requested)
         log = [
             (status, "withheld:header" in notes)
             for status, path, notes in log_of(crawl)

@@ -14,19 +14,19 @@ from tests.support.plain_site import Site, serving
 class Hesitant(Site):
     """Answers 500 the first time."""
 
-    asked = None
+    requested = None
 
     def answer(self):
-        self.asked[self.path] += 1
+        self.requested[self.path] += 1
         self.say(
-            404 if self.path == "/robots.txt" else 500 if self.asked[self.path] == 1 else 200,
+            404 if self.path == "/robots.txt" else 500 if self.requested[self.path] == 1 else 200,
             b"at last",
         )
 
 
 @pytest.fixture(name="here")
 def _here():
-    Hesitant.asked = Counter()
+    Hesitant.requested = Counter()
     with serving(Hesitant) as here:
         yield here
 
@@ -56,7 +56,7 @@ def test_retries_and_hosts_that_refuse(tmp_path, here):
     skipped = [(reason, url) for _, reason, url, _ in rows(crawl.jobdir, "logs/skipped.log")]
     assert sent == [("GET", f"{here}/", "-", "0"), ("GET", f"{here}/", "-", "1")]
     assert skipped == [("connect_failed", away)]
-    assert Hesitant.asked == {"/": 2}
+    assert Hesitant.requested == {"/": 2}
 
 
 def test_a_request_without_a_line_is_not_sent(tmp_path, here):
@@ -67,7 +67,7 @@ def test_a_request_without_a_line_is_not_sent(tmp_path, here):
     log.symlink_to("/dev/full")
     assert crawl.run() == 1
 
-    assert Hesitant.asked == {}
+    assert Hesitant.requested == {}
     assert "requests.log: [Errno 28]" in crawl.output.read_text()
     assert (crawl.jobdir / "logs/crawl.log").read_text() == ""
 
@@ -93,4 +93,4 @@ def test_a_pipe_in_its_place(tmp_path, here):
     assert (
         f"{log}: [Errno 22] it is not a regular file" in crawl.output.read_text().splitlines()[-1]
     )
-    assert Hesitant.asked == {}
+    assert Hesitant.requested == {}

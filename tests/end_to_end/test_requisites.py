@@ -59,8 +59,8 @@ def answer(url):
     return 200, "text/css" if url.endswith(".css") else "text/html", body.encode()
 
 
-@pytest.fixture(name="asked")
-def _asked(tmp_path):
+@pytest.fixture(name="requested")
+def _requested(tmp_path):
     """The URLs asked for by a crawl of the first site with these settings, without robots.txt."""
 
     def crawl(seeds="http://site.test/\n", scope="host", answers=answer, **settings):
@@ -70,7 +70,7 @@ def _asked(tmp_path):
             hosts = sites.hosts_file(tmp_path / "hosts", NAMES)
             crawl = Crawl(tmp_path / "job", {"seeds": path, "scope": scope}, QUICK)
             assert crawl.run(HOSTS_FILE=hosts, **settings) == 0
-            return Counter(url for url in sites.asked if not url.endswith("/robots.txt"))
+            return Counter(url for url in sites.requested if not url.endswith("/robots.txt"))
 
     return crawl
 
@@ -90,42 +90,42 @@ def _indexed(tmp_path):
     return urls
 
 
-def test_a_page_is_archived_with_all_it_needs(asked, indexed):
+def test_a_page_is_archived_with_all_it_needs(requested, indexed):
     """Images, style sheets with what they import, fonts, scripts, films, frames and what those
     need; each once.
 
     Three hops from the page: no further, and no link of a page that is only shown in another.
     """
-    wanted = asked(REQUISITES=1)
+    wanted = requested(REQUISITES=1)
 
     assert set(wanted) == PAGES | REQUISITES
     assert max(wanted.values()) == 1
     assert {url for url in indexed() if not url.endswith("/robots.txt")} == PAGES | REQUISITES
 
 
-def test_without_it_the_scope_holds(asked):
+def test_without_it_the_scope_holds(requested):
     """Off is the default: then only links are followed, and within the scope."""
-    assert set(asked()) == PAGES
+    assert set(requested()) == PAGES
 
 
-def test_depth_and_inclusion_do_not_hold_for_them(asked):
+def test_depth_and_inclusion_do_not_hold_for_them(requested):
     """What is not deep enough, or not included, is not followed, but what a page needs is fetched."""
-    found = asked(REQUISITES=1, URL_MAX_DEPTH=0, URL_INCLUDE="^http://site.test/$", scope="any")
+    found = requested(REQUISITES=1, URL_MAX_DEPTH=0, URL_INCLUDE="^http://site.test/$", scope="any")
 
     assert set(found) == {"http://site.test/"} | (REQUISITES - {"http://cdn.test/b.png"})
 
 
-def test_exclusions_and_length_hold(asked, tmp_path):
+def test_exclusions_and_length_hold(requested, tmp_path):
     """What is excluded, or too long, is not fetched for any page."""
     (tmp_path / "excluded").write_text("far.test\n")
 
-    found = asked(REQUISITES=1, URL_EXCLUDE="[.]js$", URL_EXCLUDE_FILE=tmp_path / "excluded")
+    found = requested(REQUISITES=1, URL_EXCLUDE="[.]js$", URL_EXCLUDE_FILE=tmp_path / "excluded")
 
     assert {url for url in found if "far.test" in url or ".js" in url} == set()
     assert "http://cdn.test/three.css" in found
 
 
-def test_robots_txt_holds(asked):
+def test_robots_txt_holds(requested):
     """What a site forbids is not fetched, whichever page needs it."""
 
     def forbidding(url):
@@ -135,24 +135,24 @@ def test_robots_txt_holds(asked):
             else answer(url)
         )
 
-    found = asked(answers=forbidding, REQUISITES=1)
+    found = requested(answers=forbidding, REQUISITES=1)
 
     assert {url for url in found if "cdn.test" in url} == set()
     assert "http://far.test/frame" in found
 
 
-def test_a_page_shown_in_another_is_followed_if_it_is_a_seeds(asked):
+def test_a_page_shown_in_another_is_followed_if_it_is_a_seeds(requested):
     """Links of a frame that is a page of another seed's are followed, though a scope leads no link
     there.
     """
-    found = asked(seeds="http://site.test/\nhttp://far.test/next\n", REQUISITES=1)
+    found = requested(seeds="http://site.test/\nhttp://far.test/next\n", REQUISITES=1)
 
     assert {"http://far.test/beyond", "http://far.test/beyond2", "http://far.test/beyond3"} <= set(
         found
     )
 
 
-def test_the_same_sheet_elsewhere_needs_other_files(asked):
+def test_the_same_sheet_elsewhere_needs_other_files(requested):
     """A body seen before is read again for its requisites: relative to another place they are other
     files.
     """
@@ -168,7 +168,7 @@ def test_the_same_sheet_elsewhere_needs_other_files(asked):
         kind = "text/css" if url.endswith(".css") else "text/html"
         return (200, kind, pages[url].encode()) if url in pages else (200, "image/png", b"png")
 
-    found = asked(answers=answers, REQUISITES=1, scope="any")
+    found = requested(answers=answers, REQUISITES=1, scope="any")
 
     assert {
         "http://site.test/a/x.png",
@@ -177,7 +177,7 @@ def test_the_same_sheet_elsewhere_needs_other_files(asked):
     } <= set(found)
 
 
-def test_more_than_a_portion_are_all_fetched(asked):
+def test_more_than_a_portion_are_all_fetched(requested):
     """A page may need more files than are submitted at once."""
     images = "".join(f"<img src=http://cdn.test/{number}.png>" for number in range(1200))
 
@@ -188,4 +188,4 @@ def test_more_than_a_portion_are_all_fetched(asked):
             else (200, "image/png", url.encode())
         )
 
-    assert len(asked(answers=answers, REQUISITES=1, OUTPUTS="none")) == 1201
+    assert len(requested(answers=answers, REQUISITES=1, OUTPUTS="none")) == 1201

@@ -105,14 +105,14 @@ def test_the_archive(tmp_path):
             assert profile == ("server-not-modified" if path == "/" else "identical-payload-digest")
             assert ("WARC-Payload-Digest" in fields) is (path != "/")
     assert {path: len(all_) for path, all_ in dates.items()} == {"/": 2, "/same": 1, "/restless": 1}
-    assert len(found) == len(site.asked)
+    assert len(found) == len(site.requested)
     assert sound(crawl)
     texts = [path.read_text() for path in (crawl.jobdir / "warc").glob("*.cdxj")]
     lines = [line.split(" ", 2) for text in texts for line in text.splitlines()]
     kinds = Counter(
         (json.loads(line[2])["mime"], json.loads(line[2]).get("status")) for line in lines
     )
-    assert kinds["warc/revisit", "304"] == sum(one.status == 304 for one in site.asked)
+    assert kinds["warc/revisit", "304"] == sum(one.status == 304 for one in site.requested)
 
 
 @pytest.mark.campaign
@@ -125,9 +125,9 @@ def test_ctrl_c_and_kill(tmp_path):
     with changing_site(documents) as site:
         crawl = site.crawl(tmp_path, CHECKPOINT_INTERVAL=0.2, REVISIT_AGE=1)
         for _ in range(2):
-            seen = len(site.asked)
+            seen = len(site.requested)
             running = crawl.start()
-            wait_until(lambda seen=seen: len(site.asked) >= seen + 30)
+            wait_until(lambda seen=seen: len(site.requested) >= seen + 30)
             running.kill()
         assert site.until("/19", len(site.of("/19")) + 2, crawl.start()) == 0
 
@@ -148,7 +148,7 @@ def test_it_ends_by_a_limit(tmp_path):
         assert crawl.run() == 0
 
     assert "closespider_pagecount" in crawl.output.read_text()
-    assert len(site.asked) >= 3
+    assert len(site.requested) >= 3
 
 
 def _stored(crawl):
@@ -182,7 +182,8 @@ def test_what_pipelines_get(tmp_path, asking):
         del documents["/gone"]
         wait_until(
             lambda: (
-                {("/", 200), ("/gone", 404)} <= {(one.path, one.status) for one in site.asked[9:]}
+                {("/", 200), ("/gone", 404)}
+                <= {(one.path, one.status) for one in site.requested[9:]}
             )
         )
         assert site.until("/typed", len(site.of("/typed")) + 2, running) == 0

@@ -15,18 +15,18 @@ LINKS = (
 
 
 class Answers:
-    """A site that knows by its ETag whether a client has its robots.txt; `asked` has the conditions
+    """A site that knows by its ETag whether a client has its robots.txt; `requested` has the conditions
     it got.
     """
 
     def __init__(self):
-        self.asked = []
+        self.requested = []
 
     def __call__(self, host, path, headers):
         if path != "/robots.txt":
             return LINKS if path == "/" else b"<p>%s" % path.encode()
-        self.asked.append(headers.get("If-None-Match"))
-        if self.asked[-1] == '"1"':
+        self.requested.append(headers.get("If-None-Match"))
+        if self.requested[-1] == '"1"':
             return 304, [("ETag", '"1"')], b""
         return 200, [("ETag", '"1"')], b"User-agent: *\nDisallow: /private"
 
@@ -53,10 +53,10 @@ def test_a_304_keeps_the_rules_in_force(tmp_path):
         expire(crawl.jobdir)
         del crawl.settings["CLOSESPIDER_PAGECOUNT"]
         assert crawl.run(HOST_PATIENCE=10**9) == 0
-        asked = {path for _, path in served.pages()}
+        requested = {path for _, path in served.pages()}
         assert list(verify(crawl.jobdir, Counter())) == []
 
-    assert answers.asked == [None, '"1"']
-    assert asked == {"/", *(f"/{number}" for number in range(12))}
+    assert answers.requested == [None, '"1"']
+    assert requested == {"/", *(f"/{number}" for number in range(12))}
     log = (crawl.jobdir / "logs" / "crawl.log").read_text()
     assert log.count(" -9998 ") == 2

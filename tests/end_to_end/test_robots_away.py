@@ -38,7 +38,7 @@ def _crawled(tmp_path):
             lines = [
                 line.split() for line in (tmp_path / "job/logs/crawl.log").read_text().splitlines()
             ]
-            return Counter(sites.asked), Counter(
+            return Counter(sites.requested), Counter(
                 line[1] for line in lines if not line[4].endswith("P")
             )
 
@@ -54,21 +54,21 @@ def test_no_url_is_lost_while_robots_txt_is_away(crawled, status):
         tries[url] += 1
         return status if tries[url] <= 4 else 404
 
-    asked, ended = crawled(robots, ["http://a.test/"])
+    requested, ended = crawled(robots, ["http://a.test/"])
 
     assert ended == {"200": PAGES + 1}
-    assert asked.pop("http://a.test/robots.txt") == 5
-    assert set(asked.values()) == {1}
+    assert requested.pop("http://a.test/robots.txt") == 5
+    assert set(requested.values()) == {1}
 
 
 def test_a_scheme_without_robots_txt_does_not_hold_up_the_other(crawled):
     """The URLs by https are fetched while those by http wait; these stay in the state of the crawl."""
-    asked, ended = crawled(
+    requested, ended = crawled(
         lambda url: 503 if url.startswith("http:") else 404,
         ["http://a.test/first", "http://a.test/second", "https://a.test/", "http://b.test/"],
     )
 
     assert ended == {"200": PAGES + 1}
     assert {
-        url for url in asked if url.startswith("http:") and not url.endswith("/robots.txt")
+        url for url in requested if url.startswith("http:") and not url.endswith("/robots.txt")
     } == set()

@@ -91,7 +91,7 @@ def _crawl(tmp_path):
         pages = {name: end for name, end in ends.items() if name != "robots.txt"}
         # it says if it got nothing
         assert status == (0 if any(end > 0 for end in pages.values()) else 1), said
-        return ends, [path for _, path, _ in site.asked], said
+        return ends, [path for _, path, _ in site.requested], said
 
     return run
 
@@ -99,9 +99,9 @@ def _crawl(tmp_path):
 @pytest.mark.parametrize("middleware", ["Refuses", "Replaces"])
 def test_one_that_is_never_asked_for_is_unreachable(crawl, middleware):
     """Nothing is fetched from its host, its URLs end after HOST_PATIENCE, and one warning says why."""
-    ends, asked, said = crawl(OF_DOWNLOADER, middleware)
+    ends, requested, said = crawl(OF_DOWNLOADER, middleware)
 
-    assert "/yes" not in asked
+    assert "/yes" not in requested
     assert (ends["yes"], ends["no"]) == (-61, -61)
     assert said.count("a downloader middleware stopped the request for this robots.txt") == 1
 
@@ -118,8 +118,8 @@ def test_one_that_is_never_asked_for_is_unreachable(crawl, middleware):
 )
 def test_an_answer_that_came_counts(crawl, kind, middleware):
     """Whatever a middleware does with it, what the server said is obeyed."""
-    ends, asked, _ = crawl(kind, middleware)
+    ends, requested, _ = crawl(kind, middleware)
 
     assert (ends["yes"], ends["no"]) == (200, -9998)
-    assert "/no" not in asked
-    assert asked.count("/robots.txt") == 1
+    assert "/no" not in requested
+    assert requested.count("/robots.txt") == 1

@@ -74,12 +74,12 @@ ADDON = {
 class Fails(Site):
     """One page answers 503 the first time."""
 
-    asked: list[str] = []  # noqa: RUF012 - one site per test
+    requested: list[str] = []  # noqa: RUF012 - one site per test
 
     def answer(self):
-        self.asked.append(self.path)
+        self.requested.append(self.path)
         fails = self.path == "/robots.txt" or (
-            self.path == "/once" and self.asked.count("/once") == 1
+            self.path == "/once" and self.requested.count("/once") == 1
         )
         self.say(
             (404 if self.path == "/robots.txt" else 503) if fails else 200,
@@ -95,7 +95,7 @@ def _crawl(tmp_path):
     def crawl(spider, **settings):
         project = Project(tmp_path, PLAIN, SPIDERS, **ADDON, **settings)
         with serving(Fails) as here:
-            Fails.asked.clear()
+            Fails.requested.clear()
             status, said = project.run("crawl", spider, "-a", f"here={here}", "-o", "items.jl")
         assert status == 0, said
         dumped = re.search(r"Dumping Scrapy stats:\n(\{.*?\})\n[0-9]{4}", said, re.DOTALL)[1]

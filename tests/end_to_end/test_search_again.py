@@ -64,7 +64,8 @@ def test_each_page_as_it_is_now(tmp_path):
         wait_until(lambda: all(len(site.of(path)) >= many + 2 for path, many in before.items()))
         wait_until(
             lambda: (
-                {("/gone", 404), ("/moved", 301)} <= {(one.path, one.status) for one in site.asked}
+                {("/gone", 404), ("/moved", 301)}
+                <= {(one.path, one.status) for one in site.requested}
             )
         )
         running.kill()
@@ -73,7 +74,8 @@ def test_each_page_as_it_is_now(tmp_path):
         wait_until(lambda: all(len(site.of(path)) >= many + 2 for path, many in before.items()))
         wait_until(
             lambda: (
-                {("/gone", 404), ("/moved", 301)} <= {(one.path, one.status) for one in site.asked}
+                {("/gone", 404), ("/moved", 301)}
+                <= {(one.path, one.status) for one in site.requested}
             )
         )
         documents["/back"] = FIRST["/back"]

@@ -109,10 +109,10 @@ def online(server, folder, seeds=(), **settings):
         Crawl(folder / "job", arguments, {"DNS_NAMESERVERS": server.nameserver, **settings}).run()
         == 0
     )
-    return asked(server)
+    return requested(server)
 
 
-def asked(server):
+def requested(server):
     """The URLs of all requests since the last call."""
     wait_until_idle(server)
     hits = list(server.log.hits)
@@ -135,7 +135,7 @@ def test_the_same_pages_as_online(simweb, tmp_path):
 
     assert offline.run() == 0
 
-    hits = asked(server)
+    hits = requested(server)
     world = server.world
     assert pages(hits) == pages(expected)
     assert [*truth(world, world.seeds()).complaints(hits)] == []
@@ -165,7 +165,7 @@ def test_killed_in_each_segment(simweb, tmp_path):
         assert runs < 20
 
     assert runs > 1
-    assert truth(server.world, server.world.seeds()).must <= pages(asked(server))
+    assert truth(server.world, server.world.seeds()).must <= pages(requested(server))
     assert [
         *verify(offline.jobdir, Counter()),
         *verify(offline.jobdir / "segments", Counter()),
@@ -217,7 +217,7 @@ def test_within_a_scope(simweb, tmp_path):
 
     assert offline.run() == 0
 
-    hits = asked(server)
+    hits = requested(server)
     assert [*truth(server.world, seeds, "seeds").complaints(hits)] == []
     assert pages(hits) == pages(online(server, tmp_path / "online", seeds, scope="seeds"))
 
@@ -231,7 +231,7 @@ def test_a_segment_and_nothing_else(simweb, tmp_path):
     settings = {"DNS_NAMESERVERS": server.nameserver}
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt", "follow": 0}, settings)
     assert crawl.run() == 0
-    assert pages(asked(server)) == {*server.world.seeds()}
+    assert pages(requested(server)) == {*server.world.seeds()}
 
     done = command("scrapy", "segments", "build", crawl.jobdir, "-o", tmp_path / "segment.csv")
     assert (done.returncode, done.stderr) == (0, "")
@@ -241,7 +241,7 @@ def test_a_segment_and_nothing_else(simweb, tmp_path):
 
     crawl.arguments["seeds"] = tmp_path / "segment.csv"
     assert crawl.run() == 0
-    assert pages(asked(server)) == {*segment}
+    assert pages(requested(server)) == {*segment}
     assert "reading from the beginning" not in crawl.output.read_text()
 
 
@@ -261,14 +261,14 @@ def test_of_a_crawl_that_followed_links(simweb, tmp_path, outputs, scope):
     }
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt", "scope": scope}, settings)
     assert crawl.run() == 0
-    before = pages(asked(server))
+    before = pages(requested(server))
 
     done = command("scrapy", "segments", "build", crawl.jobdir, "-o", tmp_path / "segment.csv")
     assert (done.returncode, done.stderr) == (0, "")
 
     crawl.settings.pop("CLOSESPIDER_PAGECOUNT")
     assert crawl.run() == 0
-    queued_or_found_later = pages(asked(server))
+    queued_or_found_later = pages(requested(server))
     segment = {*urls_of(tmp_path / "segment.csv")}
     assert segment
     assert segment <= queued_or_found_later

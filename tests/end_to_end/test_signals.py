@@ -132,7 +132,7 @@ def subscribed(tmp_path, settings=None, **more):
         crawl = site.crawl(tmp_path, REVISIT_POLICY=policy, REVISIT_AGE=0.2, **LISTED, **callback)
         crawl.settings.update(settings or {})
         runs = [crawl.start()]
-        wait_until(lambda: the_hub.asked and site.of("/a"))
+        wait_until(lambda: the_hub.requested and site.of("/a"))
         yield site, the_hub, crawl, runs
         runs[-1].interrupt()
         assert runs[-1].wait() == 0
@@ -156,7 +156,7 @@ def test_a_push_has_a_page_fetched(tmp_path):
         body = feed(site, the_hub, ("/a", NEW), ("/new", NEW))
         assert the_hub.publish(body) == 202
         wait_until(lambda: len(site.of("/a")) == 2 and site.of("/new"))
-    (form,) = the_hub.asked
+    (form,) = the_hub.requested
     assert form["hub.topic"] == site.url("/feed")
     assert the_hub.answers == [(200, "ch<&>allenge")]
     figures = stats(crawl)
@@ -190,7 +190,10 @@ def test_forged_pushes_are_dropped(tmp_path):
         assert the_hub.publish(body, signature="") == 202
         assert the_hub.publish(body, secret="guessed") == 202  # noqa: S106 - a wrong one
         assert the_hub.publish(body, signature="md5=0") == 202
-        other = {**the_hub.asked[0], "hub.callback": the_hub.asked[0]["hub.callback"][:-1] + "x"}
+        other = {
+            **the_hub.requested[0],
+            "hub.callback": the_hub.requested[0]["hub.callback"][:-1] + "x",
+        }
         assert the_hub.publish(body, form=other) == 404
         assert the_hub.verify(other)[0] == 404
         assert the_hub.publish(feed(site, the_hub, ("/a", OLD), ("/last", OLD))) == 202
@@ -219,7 +222,7 @@ def test_a_hub_that_refuses(tmp_path):
     """It is asked once."""
     with subscribed(tmp_path, status=404) as (_, the_hub, crawl, _):
         wait_until(lambda: saved(crawl, "websub/denied") == 1)
-    assert len(the_hub.asked) == 1
+    assert len(the_hub.requested) == 1
 
 
 def test_a_kill_keeps_the_subscription(tmp_path):
@@ -231,7 +234,7 @@ def test_a_kill_keeps_the_subscription(tmp_path):
         runs.append(crawl.start())
         wait_until(lambda: pushed(the_hub, feed(site, the_hub, ("/a", NEW))), pause=0.1)
         wait_until(lambda: len(site.of("/a")) == 2)
-    assert len(the_hub.asked) == 1
+    assert len(the_hub.requested) == 1
 
 
 def pushed(the_hub, body):
@@ -258,7 +261,7 @@ def test_hubs_are_left_alone_before_the_state_is_closed(tmp_path):
         _,
         _,
     ):
-        assert the_hub.asked
+        assert the_hub.requested
 
 
 def test_a_change_that_no_date_announces(tmp_path):

@@ -51,13 +51,13 @@ class Tree:
                     f"Mon, 0{self.month if number % 5 == 4 else 1} Jun 2020 00:00:00 GMT",
                 )
             ]
-        asked = headers.get("If-None-Match") or headers.get("If-Modified-Since")
-        if asked:
+        requested = headers.get("If-None-Match") or headers.get("If-Modified-Since")
+        if requested:
             self.conditions.append(path)
             if self.refusal:
                 return self.refusal, [], b"no"
-        same = sent and asked == sent[0][1]
-        return (304, sent, b"") if same or (asked and self.lies) else (200, sent, body)
+        same = sent and requested == sent[0][1]
+        return (304, sent, b"") if same or (requested and self.lies) else (200, sent, body)
 
 
 def logged(crawl):

@@ -8,8 +8,8 @@ from tests.support.fulltext import written
 from webcrawl.tools.verify_crawl import verify
 
 
-def conditions(asked):
-    return [one.headers.get("If-None-Match") for one in asked]
+def conditions(requested):
+    return [one.headers.get("If-None-Match") for one in requested]
 
 
 def test_first_from_the_earlier_crawl_then_from_its_own(tmp_path):

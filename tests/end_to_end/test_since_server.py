@@ -85,7 +85,7 @@ def test_of_an_unchanged_web_nothing_is_stored(months, pywb):
             original = whole[record.fields["WARC-Refers-To-Target-URI"]]
             assert record.fields["WARC-Payload-Digest"] == original["WARC-Payload-Digest"]
             assert original["WARC-Date"].startswith(record.fields["WARC-Refers-To-Date"][:-1])
-    assert len(months.index.asked) == 2, "once at the start, once for the host"
+    assert len(months.index.requested) == 2, "once at the start, once for the host"
     assert [*verify(second.jobdir, Counter())] == []
 
 
@@ -134,7 +134,7 @@ def test_each_drone_of_a_hive_asks_for_its_own_hosts(tmp_path):
         (tmp_path / "seeds.txt").write_text("\n".join(seeds))
         first = Crawl(tmp_path / "jan", {"seeds": tmp_path / "seeds.txt"}, settings)
         archived(first, index)
-        asked = len(index.asked)
+        requested = len(index.requested)
         arguments = {"since": index.address}
         hive = Hive(
             tmp_path / "feb", None, server.url, 2, settings, arguments, seeds=seeds
@@ -145,7 +145,7 @@ def test_each_drone_of_a_hive_asks_for_its_own_hosts(tmp_path):
         "revisit": kinds(first)["response"]
     }
     assert min(kinds(drone).total() for drone in hive.crawls) > 0
-    assert len(index.asked) - asked == len(hive.crawls) + len(names), (
+    assert len(index.requested) - requested == len(hive.crawls) + len(names), (
         "each drone once at its start, then each host once"
     )
 
@@ -154,10 +154,10 @@ def test_each_drone_of_a_hive_asks_for_its_own_hosts(tmp_path):
 def test_a_server_that_fails_costs_no_page(months, tmp_path):
     """Pages are stored whole while it does not answer, counted, and told of at the end."""
     second = months("feb", months.index.address)
-    asked = len(months.index.asked)
+    requested = len(months.index.requested)
 
     def fail(site):
-        if len(months.index.asked) - asked > 1:  # not the check at the start
+        if len(months.index.requested) - requested > 1:  # not the check at the start
             site.say(500, b"")
         else:
             site.say(200, b"")
@@ -167,8 +167,8 @@ def test_a_server_that_fails_costs_no_page(months, tmp_path):
 
     assert kinds(second) == {"response": len(logged(second))}
     assert logged(second).keys() == logged(months.first).keys()
-    unasked = second.stats["since/unasked"]
-    assert unasked == len(logged(second))
+    unanswered = second.stats["since/unasked"]
+    assert unanswered == len(logged(second))
     said = second.output.read_text()
     assert (
         said.count(
@@ -176,7 +176,9 @@ def test_a_server_that_fails_costs_no_page(months, tmp_path):
         )
         == 1
     )
-    counted = f"{unasked} answers stored in full, because the CDX server of -a since did not answer"
+    counted = (
+        f"{unanswered} answers stored in full, because the CDX server of -a since did not answer"
+    )
     assert counted in said
     assert (
         scrapy(

@@ -69,11 +69,11 @@ def test_what_is_fetched(tmp_path, settings, scope, pages, others):
         assert crawl.run() == 0
         assert list(verify(crawl.jobdir, Counter())) == []
 
-    asked = served.pages()
+    requested = served.pages()
     expected = [("site.test", path) for path in ("/", *pages)] + [
         ("other.test", path) for path in others
     ]
-    assert sorted(asked) == sorted(expected)
+    assert sorted(requested) == sorted(expected)
     log = (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()
     paths = {line.split()[3].rpartition(f":{served.port}")[2]: line.split()[4] for line in log}
     assert paths.get("/index.xml", "M") == "M"
@@ -140,9 +140,9 @@ def test_a_sitemap_that_nobody_names(tmp_path, pages, sitemaps, tried):
     with sites(answer) as served:
         assert served.crawl(tmp_path, ["site.test"], SITEMAPS=sitemaps).run() == 0
 
-    asked = [path for _, path in served.pages()]
-    assert asked.count("/sitemap.xml") == asked.count("/listed") == tried
-    assert len(asked) == pages + 2 * tried
+    requested = [path for _, path in served.pages()]
+    assert requested.count("/sitemap.xml") == requested.count("/listed") == tried
+    assert len(requested) == pages + 2 * tried
 
 
 class Hosts:
@@ -184,23 +184,23 @@ def test_hosts_of_few_pages_are_not_asked(tmp_path):
         assert crawl.run() == 0
         assert list(verify(crawl.jobdir, Counter())) == []
 
-    asked = served.pages()
-    assert [host for host, path in asked if path == "/map.xml"] == ["many.test"]
-    assert Counter(host for host, _ in asked) == {
+    requested = served.pages()
+    assert [host for host, path in requested if path == "/map.xml"] == ["many.test"]
+    assert Counter(host for host, _ in requested) == {
         "start.test": 13,
         "many.test": 32,
         **{f"few{n}.test": 4 for n in range(5)},
     }
-    assert max(Counter(asked).values()) == 1
+    assert max(Counter(requested).values()) == 1
     stats = crawl.stats
-    robots = len(served.asked) - len(asked)
+    robots = len(served.requested) - len(requested)
     assert (stats["answers"], stats["sitemaps"], stats["sitemaps/urls"]) == (
-        len(asked) - 1 + robots,
+        len(requested) - 1 + robots,
         1,
         30,
     )
-    assert stats["pages"] == len(asked) - 1
-    assert stats["statistics"]["documents"] == len(asked) - 1
+    assert stats["pages"] == len(requested) - 1
+    assert stats["statistics"]["documents"] == len(requested) - 1
 
 
 @pytest.mark.campaign
@@ -213,7 +213,7 @@ def test_kills_lose_no_turn_and_no_page(tmp_path):
         crawl = served.crawl(tmp_path, ["start.test"], names=answers.pages, **settings)
         for many in (30, 100, 200):
             running = crawl.start()
-            wait_until(lambda many=many: len(served.asked) > many)
+            wait_until(lambda many=many: len(served.requested) > many)
             running.process.kill()
             running.process.join()
         assert crawl.run() == 0
@@ -236,12 +236,12 @@ def test_a_hive_whose_drones_come_and_go(tmp_path):
     """
     names = [f"d{number}.test" for number in range(12)]
     listed = 24  # pages of a host, the second half of which only its sitemap names
-    asked = []
+    requested = []
 
     def answer(host, path, headers):
         if path == "/robots.txt":
             return f"Sitemap: http://{host}:{found.port}/map.xml".encode()
-        asked.append((host, path))
+        requested.append((host, path))
         if path == "/map.xml":
             lines = "".join(f"http://{host}:{found.port}/{number}\n" for number in range(listed))
             return Typed(lines.encode(), "text/plain")
@@ -260,7 +260,7 @@ def test_a_hive_whose_drones_come_and_go(tmp_path):
             tmp_path / "hive", None, server.url, drones=2, settings=settings, seeds=seeds
         ).start_all()
         try:
-            wait_until(lambda: len(asked) > 100)
+            wait_until(lambda: len(requested) > 100)
             hive.kill(0)
             hive.start(0)
             new = hive.add()
@@ -270,7 +270,7 @@ def test_a_hive_whose_drones_come_and_go(tmp_path):
         finally:
             hive.end()
 
-    counts = Counter(asked)
+    counts = Counter(requested)
     pages = {(name, f"/{number or ''}") for name in names for number in range(listed)}
     assert counts.keys() - {(name, "/0") for name in names} == pages | {
         (name, "/map.xml") for name in names

@@ -55,8 +55,8 @@ class TestSharedHosts:
         ).decode()
         return {line.split("\t")[2] for line in lines.splitlines()}
 
-    @pytest.fixture(name="asked")
-    def _asked(self, tmp_path):
+    @pytest.fixture(name="requested")
+    def _requested(self, tmp_path):
         """The URLs requested with these filters, without robots.txt."""
         folder = cases("site-uci-shared")
         data = unpacked(folder / "pages.jsonl.zst")
@@ -80,23 +80,23 @@ class TestSharedHosts:
                 }
                 crawl = Crawl(tmp_path / "job", {"seeds": seeds}, SETTINGS | settings)
                 assert crawl.run(URL_FILTERS=json.dumps(filters), **more) == 0
-            return [url for url in sites.asked if not url.endswith("/robots.txt")]
+            return [url for url in sites.requested if not url.endswith("/robots.txt")]
 
         return crawl
 
-    def test_without_trap_rules_all_is_asked_for(self, asked, expected):
+    def test_without_trap_rules_all_is_asked_for(self, requested, expected):
         """Without trap rules the expected URLs are requested once each; http and https are
         different URLs.
         """
-        counts = Counter(asked(PLAIN, TRAP_RULES=False))
+        counts = Counter(requested(PLAIN, TRAP_RULES=False))
 
         assert counts.keys() - expected == set()
         assert expected - counts.keys() == set()
         assert max(counts.values()) == 1
 
-    def test_trap_rules_cost_nothing_but_the_trap(self, asked, expected):
+    def test_trap_rules_cost_nothing_but_the_trap(self, requested, expected):
         """With bounded depth and trap rules, what is missing belongs to the one host with a trap."""
-        counts = Counter(asked(PLAIN | TRAPS))
+        counts = Counter(requested(PLAIN | TRAPS))
 
         assert counts.keys() <= expected
         assert max(counts.values()) == 1
@@ -147,8 +147,8 @@ class TestSelfTestSites:
             hosts = sites.hosts_file(tmp_path / "hosts", names)
             assert crawl.run(HOSTS_FILE=hosts, USER_AGENT="heritrix_selftest", URL_MAX_DEPTH=3) == 0
 
-        asked = Counter(url for url in sites.asked if not url.endswith("/robots.txt"))
-        assert asked == Counter(
+        requested = Counter(url for url in sites.requested if not url.endswith("/robots.txt"))
+        assert requested == Counter(
             f"http://{case.lower()}.test{page if page[0] == '/' else f'/{case}/{page}'}.html"
             for case, pages in self.EXPECTED.items()
             for page in pages

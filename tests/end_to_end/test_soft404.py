@@ -49,9 +49,9 @@ def _crawled(tmp_path_factory):
         settings |= {"CONTENT_SEEN": "process", "SOFT404_PROBE": 20}  # else the digest would do
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
         assert crawl.run() == 0
-        asked = [parts(url) for url in sites.asked]
+        requested = [parts(url) for url in sites.requested]
     log = [line.split() for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines()]
-    return crawl, asked, log
+    return crawl, requested, log
 
 
 def test_a_host_is_asked_once_for_what_cannot_exist(crawled):
@@ -79,7 +79,7 @@ def test_pages_like_it_are_no_pages(crawled):
 
 def test_nothing_follows_from_them(crawled):
     """Neither from the probe; where nothing was learned, links are followed as ever."""
-    _, asked, _ = crawled
+    _, requested, _ = crawled
 
-    assert ("soft.test", "found-there") not in asked
-    assert ("small.test", "found-there") in asked
+    assert ("soft.test", "found-there") not in requested
+    assert ("small.test", "found-there") in requested

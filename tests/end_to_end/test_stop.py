@@ -41,7 +41,7 @@ def crawl_of(tmp_path, server, **settings):
     return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
 
 
-def asked(server):
+def requested(server):
     """URLs of pages that the server answered completely, without robots.txt."""
     wait_until_idle(server)
     return [
@@ -72,7 +72,7 @@ class TestSignals:
         wait_until(lambda: len(server.log.hits) > 30)
         os.kill(running.process.pid, number)
         first = running.wait()
-        half, stats = len(asked(server)), crawl.stats
+        half, stats = len(requested(server)), crawl.stats
         second = crawl.run()
 
         assert (first, stats["reason"], second, crawl.stats["reason"]) == (
@@ -82,8 +82,8 @@ class TestSignals:
             "finished",
         )
         assert half < 120
-        assert len(asked(server)) == len(set(asked(server))) == 120
-        assert sorted((tmp_path / "pages").read_text().splitlines()) == sorted(asked(server))
+        assert len(requested(server)) == len(set(requested(server))) == 120
+        assert sorted((tmp_path / "pages").read_text().splitlines()) == sorted(requested(server))
 
     def test_a_run_that_is_killed_at_once_has_not_ended_as_the_one_before(self, tmp_path, simweb):
         """stats.json says that it runs from its beginning on, and not from its first checkpoint on."""
@@ -170,7 +170,7 @@ class TestSignals:
 
         assert (running.wait(), crawl.stats["reason"]) == (0, "shutdown")
         assert crawl.run() == 0
-        assert len(asked(server)) == len(set(asked(server))) == 40
+        assert len(requested(server)) == len(set(requested(server))) == 40
 
     def test_a_paused_crawl_can_be_stopped(self, tmp_path, simweb):
         """A crawl that has paused for want of disk space fetches nothing, says so, and ends on a
@@ -200,7 +200,7 @@ class TestSignals:
 
         assert running.wait() == 0
         assert crawl.run(MIN_FREE_DISK=0) == 0
-        assert len(asked(server)) == 4
+        assert len(requested(server)) == 4
 
 
 class TestConditions:
@@ -221,9 +221,9 @@ class TestConditions:
 
         assert crawl.run(**{name: value}) == 0
         assert crawl.stats["reason"] == reason
-        assert len(asked(server)) < 60
+        assert len(requested(server)) < 60
         assert crawl.run() == 0
-        assert len(asked(server)) == len(set(asked(server))) == 60
+        assert len(requested(server)) == len(set(requested(server))) == 60
 
     def test_the_end_is_noticed(self, tmp_path, simweb):
         """A crawl with nothing left to do ends by itself, and does nothing when run again."""

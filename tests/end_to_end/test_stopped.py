@@ -20,7 +20,7 @@ class Site:
 
     def __init__(self, *, hangs_up):
         self.hangs_up = hangs_up
-        self.asked, self.stands, self.goes_on = (
+        self.requested, self.stands, self.goes_on = (
             threading.Event(),
             threading.Event(),
             threading.Event(),
@@ -29,8 +29,8 @@ class Site:
     def answer(self, _, path, __):
         if path == "/robots.txt":
             return None
-        if path == "/slow" and not self.asked.is_set():
-            self.asked.set()
+        if path == "/slow" and not self.requested.is_set():
+            self.requested.set()
             assert self.stands.wait(PATIENCE)
             if self.hangs_up:
                 raise ConnectionAbortedError
@@ -54,7 +54,7 @@ def test_a_stop_is_part_of_no_download(tmp_path, hangs_up):
             tmp_path, ["one.test"], RETRY_TIMES=0, POLITENESS_FACTOR=0, POLITENESS_MIN_DELAY=0
         )
         running = crawl.start()
-        stopped = threading.Thread(target=stop_while_asked, args=(running.process.pid, site))
+        stopped = threading.Thread(target=stop_while_requested, args=(running.process.pid, site))
         stopped.start()
         assert running.wait() == 0
         stopped.join()
@@ -73,9 +73,9 @@ def test_a_stop_is_part_of_no_download(tmp_path, hangs_up):
     assert crawl.stats["failures"] == 0
 
 
-def stop_while_asked(process, site):
+def stop_while_requested(process, site):
     """Stops the crawler's process while /slow is asked for."""
-    assert site.asked.wait(PATIENCE)
+    assert site.requested.wait(PATIENCE)
     os.kill(process, signal.SIGSTOP)
     site.stands.set()
     time.sleep(STOP)

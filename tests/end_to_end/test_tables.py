@@ -91,10 +91,10 @@ def test_the_tables_of_a_crawl(job):
     ]
     assert {"warc", "robotstxt"} <= {row["subset"] for row in pages}
     hosts = {row["url_host_name"]: row for row in rows(job, "hosts")}
-    asked = Counter(
+    requested = Counter(
         row["url_host_name"] for row in pages if row["subset"] in ("warc", "crawldiagnostics")
     )
-    assert asked.keys() <= hosts.keys()
+    assert requested.keys() <= hosts.keys()
     assert all(row["health"] == "healthy" for row in hosts.values())
 
 

@@ -71,7 +71,7 @@ class TestShortBody:
             crawl = crawl_of(hosts, tmp_path)
             assert crawl.run() == 0
 
-        assert hosts.asked["host1.test/3"] == 2
+        assert hosts.requested["host1.test/3"] == 2
         assert {(url, status) for url, status, _ in logged(crawl)} == {
             (f"host1.test/{n}", 200) for n in range(6)
         }
@@ -86,7 +86,7 @@ class TestShortBody:
             crawl = crawl_of(hosts, tmp_path)
             assert crawl.run() == 0
 
-        assert hosts.asked["host1.test/3"] == (2 if how == STALLS else 3)
+        assert hosts.requested["host1.test/3"] == (2 if how == STALLS else 3)
         ((status, notes),) = [rest for url, *rest in logged(crawl) if url == "host1.test/3"]
         assert status == 200
         assert f"truncated:{why}" in notes
@@ -102,12 +102,14 @@ class TestShortBody:
             crawl = crawl_of(hosts, tmp_path, DOWNLOAD_FAIL_ON_DATALOSS=1)
             assert crawl.run() == 0
 
-        asked = 2 if how == STALLS else 3
-        assert hosts.asked["host1.test/3"] == asked
+        requested = 2 if how == STALLS else 3
+        assert hosts.requested["host1.test/3"] == requested
         ((status, notes),) = [rest for url, *rest in logged(crawl) if url == "host1.test/3"]
         assert status == (-4 if how == STALLS else -3)
         assert f"truncated:{why}" in notes
-        assert crawl.stats["outcome/cut_late" if how == STALLS else "outcome/cut_short"] == asked
+        assert (
+            crawl.stats["outcome/cut_late" if how == STALLS else "outcome/cut_short"] == requested
+        )
         assert "truncated" not in said(crawl)
 
     def test_it_is_kept_at_once_if_the_user_says_so(self, tmp_path, how, why):
@@ -116,7 +118,7 @@ class TestShortBody:
             crawl = crawl_of(hosts, tmp_path, DOWNLOAD_FAIL_ON_DATALOSS=0)
             assert crawl.run() == 0
 
-        assert hosts.asked["host1.test/3"] == 1
+        assert hosts.requested["host1.test/3"] == 1
         assert [
             f"truncated:{why}" in notes for url, _, notes in logged(crawl) if url == "host1.test/3"
         ] == [True]
@@ -169,7 +171,7 @@ class TestServersErrors:
         assert {(url, status) for url, status, _ in logged(crawl)} == {
             (f"host1.test/{n}", 200) for n in range(60)
         }
-        assert sum(hosts.asked.values()) - 61 <= 7
+        assert sum(hosts.requested.values()) - 61 <= 7
 
     def test_a_page_that_always_fails_does_not_hold_up_its_host(self, tmp_path):
         """Five of 200 pages that always give 503 are tried three times each; nobody waits for the
@@ -185,7 +187,7 @@ class TestServersErrors:
         assert {url for url, status, _ in logged(crawl) if status == 503} == {
             f"host1.test{path}" for path in bad
         }
-        assert [hosts.asked[f"host1.test{path}"] for path in bad] == [3] * 5
+        assert [hosts.requested[f"host1.test{path}"] for path in bad] == [3] * 5
 
     def test_what_is_waited_for(self, tmp_path):
         """While its only host is left alone after a failure, it says so: in progress, status and
@@ -194,7 +196,7 @@ class TestServersErrors:
         with FailingHosts(1, 1, lambda *_: 503).serving() as hosts:
             crawl = crawl_of(hosts, tmp_path, HOST_RETRY_WAIT=60)
             running = crawl.start()
-            wait_until(lambda: hosts.asked["host1.test/0"] == 1)
+            wait_until(lambda: hosts.requested["host1.test/0"] == 1)
             waits = r"waits \d+ s after 503 from http://host1.test:\d+"
             wait_until(
                 lambda: re.fullmatch(waits, Client(crawl.jobdir).ask("status")["waits"]), pause=0.2
@@ -243,7 +245,7 @@ class TestServersErrors:
             (f"host1.test/{n}", 200) for n in range(60)
         )
         assert "2 pages truncated" in said(crawl)
-        assert all(hosts.asked[f"host1.test/{n}"] >= 3 for n in (7, 55))
+        assert all(hosts.requested[f"host1.test/{n}"] >= 3 for n in (7, 55))
 
 
 def test_what_is_too_long_is_told(tmp_path):

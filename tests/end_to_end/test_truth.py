@@ -78,13 +78,13 @@ def rudeness(world, hits, key=by_host):
 
 def hasty(hits):
     """Repeated requests for a URL that came sooner than retries are allowed."""
-    asked = defaultdict(list)
+    requested = defaultdict(list)
     for hit in hits:
         if not is_robots(hit.path):
-            asked[hit.url].append(hit.started)
+            requested[hit.url].append(hit.started)
     return [
         url
-        for url, times in asked.items()
+        for url, times in requested.items()
         for number, (first, second) in enumerate(pairwise(sorted(times)))
         if second - first < RETRY_WAIT * 2**number
     ]
@@ -245,9 +245,9 @@ class TestRules:
             server.world, server.world.seeds(), wanted=lambda url: "//site0.test" not in url
         )
         everything = truth(server.world, server.world.seeds())
-        asked = {hit.url for hit in hits}
-        assert others.must <= asked
-        assert len({url for url in everything.must - asked if "//site0.test" in url}) > 50
+        requested = {hit.url for hit in hits}
+        assert others.must <= requested
+        assert len({url for url in everything.must - requested if "//site0.test" in url}) > 50
 
     @pytest.mark.campaign
     def test_a_stopped_crawl_goes_on(self, simweb, crawl):

@@ -214,10 +214,10 @@ class TestRequests:
             "absent": {"error": "CannotResolveHostError"},
             "busy": {"error": "HttpError"},
         }
-        asked = Counter(hit.url for hit in requests(server))
-        assert asked[start] == 5
-        assert asked[f"{start}x/status_503/0"] >= 3
-        assert asked[f"{start}kept?"] == 0
+        requested = Counter(hit.url for hit in requests(server))
+        assert requested[start] == 5
+        assert requested[f"{start}x/status_503/0"] >= 3
+        assert requested[f"{start}kept?"] == 0
         assert said.count("cannot be kept on disk") == 1
 
 

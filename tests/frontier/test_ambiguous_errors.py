@@ -29,7 +29,7 @@ def crawl(frontier, status, until=DAY):
     """Fetches until nothing is left; `status` gives the answer to a URL at a time: [(time, link,
     status, final)].
     """
-    now, asked = 0.0, []
+    now, requested = 0.0, []
     while len(frontier) and now < until:
         link = frontier.take(now)
         if link is None:
@@ -37,12 +37,12 @@ def crawl(frontier, status, until=DAY):
             continue
         answer = status(link.url, now)
         now += 0.01
-        asked.append((now, link, answer, frontier.done(link, Outcome(answer, 0.01), now)))
-    return asked
+        requested.append((now, link, answer, frontier.done(link, Outcome(answer, 0.01), now)))
+    return requested
 
 
-def ended(asked):
-    return {link.url: answer for _, link, answer, final in asked if final}
+def ended(requested):
+    return {link.url: answer for _, link, answer, final in requested if final}
 
 
 def failures(frontier):
@@ -55,10 +55,10 @@ def test_a_single_one_is_the_urls(db, bad):
     frontier = make(db, politeness=Mercator(0, 0.1, 300))
     add(frontier, *urls(200))
 
-    asked = crawl(frontier, lambda url, _: bad if url.endswith("/7") else 200)
+    requested = crawl(frontier, lambda url, _: bad if url.endswith("/7") else 200)
 
-    assert [link.attempt for _, link, answer, _ in asked if answer == bad] == [0, 1, 2]
-    assert ended(asked) == {url: bad if url.endswith("/7") else 200 for url in urls(200)}
+    assert [link.attempt for _, link, answer, _ in requested if answer == bad] == [0, 1, 2]
+    assert ended(requested) == {url: bad if url.endswith("/7") else 200 for url in urls(200)}
 
 
 def test_its_host_waits_longer_for_one_turn(db):
@@ -100,9 +100,9 @@ def test_the_last_pages_of_a_large_host_are_waited_for_in_proportion(db):
     """
     frontier = make(db, politeness=Mercator(0, 1, 300))
     add(frontier, *urls(320))
-    asked = crawl(frontier, lambda url, _: 503 if url.endswith("/319") else 200)
+    requested = crawl(frontier, lambda url, _: 503 if url.endswith("/319") else 200)
 
-    times = [at for at, _, answer, _ in asked if answer == 503]
+    times = [at for at, _, answer, _ in requested if answer == 503]
     assert [round(at - times[0]) for at in times] == [0, 20, 20 + 40]
 
 
@@ -115,11 +115,11 @@ def test_a_url_is_left_alone_twice_as_long_each_time(db, seed, first):
     random = Random(seed)
     # in every second one the host is failing
     spells = sorted(random.uniform(0, 4 + 4 * first) for _ in range(20))
-    asked = crawl(
+    requested = crawl(
         frontier, lambda url, now: 500 if url[-1] == "7" or bisect(spells, now) % 2 else 200
     )
 
-    times = {url: [at for at, link, *_ in asked if link.url == url] for url in urls(60)}
+    times = {url: [at for at, link, *_ in requested if link.url == url] for url in urls(60)}
     waits = {url: [later - sooner for sooner, later in pairwise(at)] for url, at in times.items()}
     least = min(first, SOONEST)
     assert [
@@ -137,10 +137,10 @@ def test_three_urls_in_a_row_are_the_hosts(db, bad):
     add(frontier, *urls(20))
     crawl(frontier, lambda *_: 200, until=10)
 
-    asked = crawl(frontier, lambda *_: bad, until=70)
+    requested = crawl(frontier, lambda *_: bad, until=70)
 
     assert failures(frontier) == 1
-    assert len(asked) == 3
+    assert len(requested) == 3
     assert all(link.attempt == 0 for _, link in frontier.look.first("a", 100, 70.0))
 
 
@@ -165,10 +165,10 @@ def test_minutes_of_them_in_the_middle_cost_nothing(db, bad, kinds):
     every = [f"http://a/{number % kinds * 'k'}/{number}" for number in range(200)]
     add(frontier, *every)
 
-    asked = crawl(frontier, lambda _, now: bad if 60 < now < 360 else 200)
+    requested = crawl(frontier, lambda _, now: bad if 60 < now < 360 else 200)
 
-    assert ended(asked) == dict.fromkeys(every, 200)
-    assert sum(answer == bad for _, _, answer, _ in asked) <= 6
+    assert ended(requested) == dict.fromkeys(every, 200)
+    assert sum(answer == bad for _, _, answer, _ in requested) <= 6
 
 
 @pytest.mark.parametrize(("before", "count"), [(0, 40), (50, 8), (50, 300), (150, 40)])
@@ -180,10 +180,10 @@ def test_a_kind_of_page_that_always_fails_keeps_no_other_waiting(db, before, cou
     good, bad = urls(200), [f"http://a/report?format=sql&id={number}" for number in range(count)]
     add(frontier, *good[:before], *bad, *good[before:])
 
-    asked = crawl(frontier, lambda url, _: 500 if "report" in url else 200)
+    requested = crawl(frontier, lambda url, _: 500 if "report" in url else 200)
 
-    assert ended(asked) == {**dict.fromkeys(good, 200), **dict.fromkeys(bad, 500)}
-    assert max(at for at, link, *_ in asked if link.url in good) < 120
+    assert ended(requested) == {**dict.fromkeys(good, 200), **dict.fromkeys(bad, 500)}
+    assert max(at for at, link, *_ in requested if link.url in good) < 120
 
 
 def test_what_would_follow_counts_against_no_kind(db):
@@ -224,10 +224,10 @@ def test_nothing_but_failing_urls_is_known(db, bad, count):
     frontier = make(db)
     add(frontier, *urls(count))
 
-    asked = crawl(frontier, lambda _, now: bad if now < HOUR else 200)
+    requested = crawl(frontier, lambda _, now: bad if now < HOUR else 200)
 
-    assert ended(asked) == dict.fromkeys(urls(count), 200)
-    assert len(asked) <= 2 * count + 7
+    assert ended(requested) == dict.fromkeys(urls(count), 200)
+    assert len(requested) <= 2 * count + 7
 
 
 @pytest.mark.parametrize("lost", [Status.CONNECTION_LOST, Status.TIMEOUT])
@@ -241,11 +241,11 @@ def test_two_last_urls_that_fail_in_two_ways_end(db, lost, pages):
     crawl(frontier, lambda *_: 200)
     add(frontier, "http://a/bad", "http://a/lost")
 
-    asked = crawl(frontier, lambda url, _: 500 if url == "http://a/bad" else lost)
+    requested = crawl(frontier, lambda url, _: 500 if url == "http://a/bad" else lost)
 
-    assert ended(asked) == {"http://a/bad": 500, "http://a/lost": lost}
-    assert asked[-1][0] - asked[0][0] < 10 * 60
-    assert len(asked) <= 8
+    assert ended(requested) == {"http://a/bad": 500, "http://a/lost": lost}
+    assert requested[-1][0] - requested[0][0] < 10 * 60
+    assert len(requested) <= 8
 
 
 def test_a_host_that_goes_away_after_an_error_loses_neither_url(db):
@@ -256,11 +256,11 @@ def test_a_host_that_goes_away_after_an_error_loses_neither_url(db):
     add(frontier, "http://a/x", "http://a/y")
 
     first = iter([500])
-    asked = crawl(
+    requested = crawl(
         frontier, lambda _, now: next(first, Status.CONNECTION_LOST) if now < HOUR else 200
     )
 
-    assert ended(asked) == {"http://a/x": 200, "http://a/y": 200}
+    assert ended(requested) == {"http://a/x": 200, "http://a/y": 200}
 
 
 def test_what_failed_in_other_ways_before(db):
@@ -270,12 +270,12 @@ def test_what_failed_in_other_ways_before(db):
     frontier = make(db)
     add(frontier, "http://a/")
 
-    asked = crawl(
+    requested = crawl(
         frontier, lambda _, now: Status.TIMEOUT if now < 100 else 502 if now < HOUR else 200
     )
 
-    assert [answer for *_, answer, _ in asked].count(Status.TIMEOUT) == 2
-    assert ended(asked) == {"http://a/": 200}
+    assert [answer for *_, answer, _ in requested].count(Status.TIMEOUT) == 2
+    assert ended(requested) == {"http://a/": 200}
 
 
 def test_a_robots_txt_says_nothing_of_pages(db):
@@ -283,12 +283,12 @@ def test_a_robots_txt_says_nothing_of_pages(db):
     robots = []
     frontier = make(db, admission=lambda *_: robots.pop() if robots else None)
     add(frontier, "http://a/")
-    asked = crawl(frontier, lambda *_: 502, until=HOUR)
+    requested = crawl(frontier, lambda *_: 502, until=HOUR)
     before = failures(frontier)
     robots.append(Link("http://a/robots.txt", "P"))
-    asked = crawl(frontier, lambda url, _: 200 if url.endswith("txt") else 502, until=2 * HOUR)
+    requested = crawl(frontier, lambda url, _: 200 if url.endswith("txt") else 502, until=2 * HOUR)
 
-    assert [answer for *_, answer, _ in asked] == [200, 502]
+    assert [answer for *_, answer, _ in requested] == [200, 502]
     assert failures(frontier) == before + 1 > 1
 
 
@@ -310,9 +310,11 @@ def test_the_only_url_that_is_left(db, bad, pages, ends):
     frontier = make(db)
     add(frontier, *urls(pages + 1))
 
-    asked = crawl(frontier, lambda url, _: bad if url.endswith(f"/{pages}") else 200, until=HOUR)
+    requested = crawl(
+        frontier, lambda url, _: bad if url.endswith(f"/{pages}") else 200, until=HOUR
+    )
 
-    assert (bad in ended(asked).values()) is ends
+    assert (bad in ended(requested).values()) is ends
     assert (failures(frontier) > 1) is not ends
 
 
@@ -322,10 +324,10 @@ def test_a_url_that_failed_before_says_nothing_of_its_host(db):
     add(frontier, *urls(100))
     bad = {f"http://a/{number}" for number in (10, 20, 30, 40, 50)}
 
-    asked = crawl(frontier, lambda url, _: 503 if url in bad else 200)
+    requested = crawl(frontier, lambda url, _: 503 if url in bad else 200)
 
-    assert {url for url, answer in ended(asked).items() if answer == 503} == bad
-    assert len(asked) == 95 + 3 * len(bad)
+    assert {url for url, answer in ended(requested).items() if answer == 503} == bad
+    assert len(requested) == 95 + 3 * len(bad)
 
 
 def test_a_url_in_the_row_that_failed_before_gets_its_attempt_back(db):
@@ -336,9 +338,9 @@ def test_a_url_in_the_row_that_failed_before_gets_its_attempt_back(db):
     add(frontier, *urls(100))
     crawl(frontier, lambda url, _: 500 if url.endswith("/2") else 200, until=1.1)
 
-    asked = crawl(frontier, lambda *_: 502, until=30)
+    requested = crawl(frontier, lambda *_: 502, until=30)
 
-    assert [link.attempt for _, link, *_ in asked].count(1) == 1
+    assert [link.attempt for _, link, *_ in requested].count(1) == 1
     attempts = [link.attempt for _, link in frontier.look.first("a", 100, 30.0)]
     assert sorted(attempts)[-2:] == [0, 1]
 

@@ -30,7 +30,7 @@ def crawl(frontier, outcome, until=30 * DAY):
     """Fetches until nothing is left; `outcome` is that of a URL at a time: [(time, URL, vendor of a
     block page, final)].
     """
-    now, asked = 0.0, []
+    now, requested = 0.0, []
     while len(frontier) and now < until:
         link = frontier.take(now)
         if link is None:
@@ -39,8 +39,8 @@ def crawl(frontier, outcome, until=30 * DAY):
         came = outcome(link.url, now)
         now += 0.01
         assert not frontier.will_retry(link, came, now)
-        asked.append((now, link.url, came.blocked_by, frontier.done(link, came, now)))
-    return asked
+        requested.append((now, link.url, came.blocked_by, frontier.done(link, came, now)))
+    return requested
 
 
 def block_pages(frontier):
@@ -55,8 +55,8 @@ def test_a_host_is_asked_less_and_less_often(db):
     frontier = opened(db)
     add(frontier, *urls(3))
 
-    asked = crawl(frontier, lambda *_: BLOCK_PAGE)
-    waits = [later - before for (before, *_), (later, *_) in pairwise(asked)]
+    requested = crawl(frontier, lambda *_: BLOCK_PAGE)
+    waits = [later - before for (before, *_), (later, *_) in pairwise(requested)]
 
     assert waits[:4] == pytest.approx([60, 120, 240, 480], rel=0.11)
     assert max(waits) == pytest.approx(DAY, rel=0.11)
@@ -71,11 +71,11 @@ def test_all_urls_are_fetched_once_it_opens(db, answer):
     frontier = opened(db)
     add(frontier, *urls(5))
 
-    asked = crawl(frontier, lambda _, now: answer if now < HOUR else OK)
-    blocked = [url for _, url, vendor, _ in asked if vendor]
+    requested = crawl(frontier, lambda _, now: answer if now < HOUR else OK)
+    blocked = [url for _, url, vendor, _ in requested if vendor]
 
     assert len(set(blocked)) == 5 < len(blocked) < 8
-    assert sorted(url for *_, url, vendor, final in asked if final) == urls(5)
+    assert sorted(url for *_, url, vendor, final in requested if final) == urls(5)
     assert block_pages(frontier) is None
     assert frontier.counters["hosts blocked"] == frontier.counters["hosts unblocked"] == 1
 
@@ -87,14 +87,14 @@ def test_a_host_that_has_given_pages_is_blocked_after_three_in_a_row(db):
     frontier = opened(db)
     add(frontier, *urls(8))
 
-    asked = crawl(
+    requested = crawl(
         frontier, lambda url, now: BLOCK_PAGE if url > "http://a/3" and now < HOUR else OK
     )
-    final = [url for *_, url, vendor, final in asked if final and not vendor]
+    final = [url for *_, url, vendor, final in requested if final and not vendor]
 
-    assert [vendor for *_, vendor, _ in asked[:7]] == ["", "", "", "", "anubis", "anubis", "anubis"]
+    assert [vendor for *_, vendor, _ in requested[:7]] == ["", "", "", "", "anubis", "anubis", "anubis"]
     assert sorted(final) == urls(8)
-    assert asked[7][0] - asked[6][0] > 200
+    assert requested[7][0] - requested[6][0] > 200
 
 
 def test_a_url_that_alone_is_blocked_has_ended(db):
@@ -102,12 +102,12 @@ def test_a_url_that_alone_is_blocked_has_ended(db):
     frontier = opened(db)
     add(frontier, *urls(9))
 
-    asked = crawl(
+    requested = crawl(
         frontier, lambda url, _: BLOCK_PAGE if url in ("http://a/3", "http://a/4") else OK
     )
 
-    assert [url for _, url, _, _ in asked] == urls(9)
-    assert all(final for *_, final in asked)
+    assert [url for _, url, _, _ in requested] == urls(9)
+    assert all(final for *_, final in requested)
     assert block_pages(frontier) is None
 
 
@@ -118,11 +118,11 @@ def test_urls_that_alone_are_blocked_end_when_they_are_so_again(db):
     frontier = opened(db)
     add(frontier, *urls(20))
 
-    asked = crawl(frontier, lambda url, _: BLOCK_PAGE if url in urls(20)[5:8] else OK)
+    requested = crawl(frontier, lambda url, _: BLOCK_PAGE if url in urls(20)[5:8] else OK)
 
-    assert Counter(url for _, url, vendor, _ in asked if vendor) == dict.fromkeys(urls(20)[5:8], 2)
-    assert {url for *_, url, _, final in asked if final} == set(urls(20))
-    assert asked[-1][0] < HOUR
+    assert Counter(url for _, url, vendor, _ in requested if vendor) == dict.fromkeys(urls(20)[5:8], 2)
+    assert {url for *_, url, _, final in requested if final} == set(urls(20))
+    assert requested[-1][0] < HOUR
     assert len(frontier) == 0
 
 
@@ -138,10 +138,10 @@ def test_what_is_known_of_a_blocked_host_survives(db, tmp_path):
 
     again = CrawlDB(tmp_path)
     frontier = opened(again)
-    asked = crawl(frontier, lambda _, now: BLOCK_PAGE if now < HOUR else OK)
+    requested = crawl(frontier, lambda _, now: BLOCK_PAGE if now < HOUR else OK)
     again.close()
 
-    assert {"http://a/3", "http://a/4"} <= {url for *_, url, _, final in asked if final}
+    assert {"http://a/3", "http://a/4"} <= {url for *_, url, _, final in requested if final}
 
 
 def test_a_request_of_a_spider_gets_the_block_page(db):

@@ -103,11 +103,11 @@ def test_it_has_all_that_the_crawl_asks_for(frontier):
             continue
         if name.startswith("_"):
             continue
-        asked = inspect.getattr_static(Frontier, name, None)
+        requested = inspect.getattr_static(Frontier, name, None)
         found = getattr(frontier, name)
-        if inspect.isfunction(asked) and name != "__len__":
+        if inspect.isfunction(requested) and name != "__len__":
             mine = [one.name.lstrip("_") for one in inspect.signature(found).parameters.values()]
-            assert mine == [*inspect.signature(asked).parameters][1:], name
+            assert mine == [*inspect.signature(requested).parameters][1:], name
 
 
 class TestPoliteness:
@@ -429,7 +429,7 @@ class History:
     def __init__(self, opened, urls, seed):
         self.opened, self.random, self.now = opened, Random(seed), 0.0
         self.limits = Limits(queues=20, max_queues=100, retry_wait=5.0, host_failures=50)
-        self.out, self.asked, self.ended, self.kept = [], [], [], []
+        self.out, self.requested, self.ended, self.kept = [], [], [], []
         self.db, self.frontier = opened(limits=self.limits)
         add(self.frontier, *urls)
         self.checkpoint()
@@ -446,7 +446,7 @@ class History:
         if link is not None:
             assert host_of(link.url) not in {host_of(other.url) for other in self.out}
             self.out.append(link)
-            self.asked.append((self.now, link.url))
+            self.requested.append((self.now, link.url))
 
     def end(self):
         if not self.out:
@@ -455,7 +455,7 @@ class History:
         what = self.random.random()
         if what < 0.1:
             self.frontier.put_back(link, self.now)
-            self.asked = [one for one in self.asked if one[1] != link.url]  # it was not
+            self.requested = [one for one in self.requested if one[1] != link.url]  # it was not
         elif what < 0.2:
             self.frontier.cancelled(link, 0.1, self.now)
         else:
@@ -495,7 +495,7 @@ def test_any_history_is_polite_and_loses_nothing(opened, kind, seed):
     for _ in range(700):
         history.step()
 
-    assert impolite(history.asked, 1.0) == []
+    assert impolite(history.requested, 1.0) == []
     if kind in ENDLESS:
         assert len(history.frontier) == WALKERS
     else:

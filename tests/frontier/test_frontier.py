@@ -42,10 +42,10 @@ class TestPoliteness:
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")
         link = frontier.take(0)
-        asked = ("http://a/1", "http://a/2", "http://b/1")
-        assert [frontier.look.in_flight(url) for url in asked] == [True, False, False]
+        requested = ("http://a/1", "http://a/2", "http://b/1")
+        assert [frontier.look.in_flight(url) for url in requested] == [True, False, False]
         frontier.done(link, OK, 0.2)
-        assert not any(map(frontier.look.in_flight, asked))
+        assert not any(map(frontier.look.in_flight, requested))
 
     def test_a_host_rests_ten_times_the_download(self, db):
         """After an answer the host waits for the policy's time, counted from the end of the
@@ -416,10 +416,10 @@ class TestGate:
         """A host whose verdicts take long is left alone for ten times as long; a turn ends, whoever
         else is due.
         """
-        spent, asked = [0.0], Counter()
+        spent, requested = [0.0], Counter()
 
         def admission(link, now):
-            asked[host_of(link.url)] += 1
+            requested[host_of(link.url)] += 1
             spent[0] += 0.04
             return Status.ROBOTS_FORBIDDEN if "bad" in link.url else 0
 
@@ -432,11 +432,11 @@ class TestGate:
             "http://e/",
         )
 
-        assert (frontier.take(1), asked) == (None, {"a": 1, "b": 1})
-        assert (frontier.take(1), asked) == (None, dict.fromkeys("abcd", 1))
+        assert (frontier.take(1), requested) == (None, {"a": 1, "b": 1})
+        assert (frontier.take(1), requested) == (None, dict.fromkeys("abcd", 1))
         assert frontier.take(1).url == "http://e/"
         assert frontier.take(1.39) is None
-        assert asked["a"] == 1
+        assert requested["a"] == 1
         assert frontier.next_ready() == pytest.approx(1.4)
 
     def test_a_prerequisite_is_handed_out_first(self, db):

@@ -307,14 +307,14 @@ class FrontierMachine(RuleBasedStateMachine):
         assert self.frontier.queued == len(self.model.waiting)
         assert self.frontier.in_flight == len(self.model.flying)
         back = self.frontier.core.back
-        asked = [host for host in back.active.values() for _ in host.flights()]
-        assert len(asked) == len(self.model.flying)
+        requested = [host for host in back.active.values() for _ in host.flights()]
+        assert len(requested) == len(self.model.flying)
         assert all(
             (host.given is not None) is bool(host.flights()) for host in back.active.values()
         )
         slots = self.frontier.core.back.slots
         for standing in range(4):
-            assert slots.in_flight[standing] == sum(host.standing == standing for host in asked)
+            assert slots.in_flight[standing] == sum(host.standing == standing for host in requested)
             assert slots.hosts[standing] == sum(
                 host.standing == standing for host in back.active.values()
             )

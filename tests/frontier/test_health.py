@@ -38,12 +38,12 @@ def following(frontier, now):
 
 def fail(frontier, times, outcome=REFUSED, now=0.0):
     """The times of so many requests in a row that all end so."""
-    asked = []
+    requested = []
     for _ in range(times):
         now, link = following(frontier, now)
-        asked.append(now)
+        requested.append(now)
         frontier.done(link, outcome, now)
-    return asked
+    return requested
 
 
 def ends(db, limits=LIMITS, **hooks):
@@ -107,12 +107,12 @@ class TestFault:
         """
         frontier = make(db)
         add(frontier, "http://a/bad", *(f"http://a/{number}" for number in range(300)))
-        now, asked = 0.0, 0
+        now, requested = 0.0, 0
         while len(frontier):
             now, link = following(frontier, now)
-            asked += link.url.endswith("bad")
+            requested += link.url.endswith("bad")
             frontier.done(link, BUSY if link.url.endswith("bad") else OK, now)
-        assert asked == 3
+        assert requested == 3
         assert frontier.counters["hosts deferred"] == 0
 
     def test_it_is_tried_later_each_time(self, db):
@@ -121,15 +121,15 @@ class TestFault:
         """
         frontier = make(db)
         add(frontier, "http://a/bad", *(f"http://a/{number}" for number in range(300)))
-        now, asked = 0.0, []
+        now, requested = 0.0, []
         while len(frontier):
             now, link = following(frontier, now)
             bad = link.url.endswith("bad")
-            asked += [now] * bad
+            requested += [now] * bad
             frontier.done(link, TOLD if bad else OK, now)
         assert all(
             second - first > 59.9 * 2**number
-            for number, (first, second) in enumerate(pairwise(asked[:10]))
+            for number, (first, second) in enumerate(pairwise(requested[:10]))
         )
 
     def test_a_certificate_is_no_fault_of_the_host(self, db):
@@ -249,9 +249,9 @@ class TestWaits:
             db.checkpoint()
         with closing(CrawlDB(tmp_path)) as db:
             frontier = make(db, now=120.0)
-            asked = {link.url: now for now, link in drain(frontier, 120)}
-            assert asked["http://a/1"] >= 3600
-            assert asked["http://b/2"] >= 7205
+            requested = {link.url: now for now, link in drain(frontier, 120)}
+            assert requested["http://a/1"] >= 3600
+            assert requested["http://b/2"] >= 7205
         assert not list(tmp_path.glob("told*"))
 
 
@@ -363,9 +363,9 @@ class TestGivenUp:
         frontier = make(db, Limits(1, 10, patience=3 * DAY))
         add(frontier, "http://a/1", "http://a/2")
         now = fail(frontier, 6)[-1]
-        asked = fail(frontier, 7, now=now + 7 * DAY)
+        requested = fail(frontier, 7, now=now + 7 * DAY)
         assert len(frontier) == 2
-        assert asked[-1] - asked[0] > DAY
+        assert requested[-1] - requested[0] > DAY
 
     def test_a_host_that_asked_for_years(self, db):
         """After a stop, too, no more of its wait counts than RETRY_AFTER_MAX has it left alone."""

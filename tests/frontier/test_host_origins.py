@@ -29,7 +29,7 @@ class Web:
     """
 
     def __init__(self, db, answers, *, now=0.0, patience=3 * DAY, **more):
-        self.answers, self.now, self.ended, self.asked = answers, now, {}, []
+        self.answers, self.now, self.ended, self.requested = answers, now, {}, []
         retry_wait = more.get("retry_wait", 60.0)
         book = RobotsBook(RobotsRows(db), "webcrawl", retry_wait=retry_wait, patience=patience)
         self.admission = RobotsAdmission(book)
@@ -54,7 +54,7 @@ class Web:
         self.now = max(self.now, until)
 
     def ask(self, link):
-        self.asked.append((self.now, link.url))
+        self.requested.append((self.now, link.url))
         outcome = self.answers(link.url, self.now)
         if isinstance(outcome, int):
             outcome = Outcome(outcome, 0.1)
@@ -67,7 +67,7 @@ class Web:
 
     def seconds(self, origin):
         """When an origin was asked for anything."""
-        return [now for now, url in self.asked if url.startswith(f"{origin}/")]
+        return [now for now, url in self.requested if url.startswith(f"{origin}/")]
 
 
 def dead(*origins, outcome=REFUSED, until=float("inf")):
@@ -101,7 +101,7 @@ class TestOneOriginIsDead:
             "http://a/",
             *pages("http://a", 60),
         }
-        assert all(later - before >= 1 for (before, _), (later, _) in pairwise(web.asked))
+        assert all(later - before >= 1 for (before, _), (later, _) in pairwise(web.requested))
         assert len(web.frontier) == 1
         gaps = [round(later - before) for before, later in pairwise(web.seconds(DEAD))]
         assert gaps == [60, 120][: len(gaps)]
@@ -230,7 +230,7 @@ class TestOneOriginIsDead:
         add(web.frontier, f"{DEAD}/0", *pages("http://a", 3))
         web.until(50)
 
-        assert len(web.asked) == 1
+        assert len(web.requested) == 1
 
 
 class TestAllAreDead:
@@ -317,7 +317,9 @@ class TestState:
         web.until(4 * HOUR)
 
         order = [
-            url for _, url in web.asked if url.startswith(DEAD) and not url.endswith("robots.txt")
+            url
+            for _, url in web.requested
+            if url.startswith(DEAD) and not url.endswith("robots.txt")
         ]
         assert [int(url[-1]) % 2 for url in order] == [1] * 5 + [0] * 5
 

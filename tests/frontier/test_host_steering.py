@@ -46,16 +46,16 @@ def taken(frontier, now, most=100):
 
 def drain(frontier, now, most=2000):
     """Takes and finishes URLs for some hours, or until none is left: [(time, link)]."""
-    asked, end = [], now + 0.9 * DAY
-    while now < end and len(asked) < most:
+    requested, end = [], now + 0.9 * DAY
+    while now < end and len(requested) < most:
         link = frontier.take(now)
         if link is None:
             ready = frontier.next_ready()
             now = end if ready is None else max(now + 0.001, ready)
             continue
-        asked.append((now, link))
+        requested.append((now, link))
         frontier.done(link, OK, now + OK.seconds)
-    return asked
+    return requested
 
 
 def fail(frontier, times, outcome=REFUSED, now=0.0):
@@ -293,11 +293,11 @@ class TestDrop:
         """Nothing of it is asked any more, and its URLs end when its place comes."""
         frontier, _ = self.dropping(db, limits=Limits(1, 1))
         add(frontier, *urls("a", 1010), *urls("b", 3))
-        asked = drain(frontier, 0.0, most=1005)
-        parked = "b" if asked[-1][1].url.startswith("http://a") else "a"
+        requested = drain(frontier, 0.0, most=1005)
+        parked = "b" if requested[-1][1].url.startswith("http://a") else "a"
         assert frontier.look.facts(parked).state in ("waits for a place", "nothing queued")
-        frontier.steering.drop(parked, asked[-1][0])
-        after = drain(frontier, asked[-1][0] + 1)
+        frontier.steering.drop(parked, requested[-1][0])
+        after = drain(frontier, requested[-1][0] + 1)
 
         assert all(parked not in link.url for _, link in after)
         assert len(frontier) == 0

@@ -94,16 +94,16 @@ def both(frontier, many=200):
 
 def crawl(frontier, most, new):
     """The URLs that are asked for, in order; `new` says which of them bring a new page."""
-    asked = []
+    requested = []
     now = 0.0
     for _ in range(most):
         link = frontier.take(now)
-        asked.append(link.url)
+        requested.append(link.url)
         if new(link.url):
             frontier.domains.new_body(link)
         frontier.done(link, OK, now + OK.seconds)
         now += 10
-    return asked
+    return requested
 
 
 def listed(urls):
@@ -128,11 +128,11 @@ def test_the_same_share_of_the_turns_at_first(db):
     frontier = make(db, levels=1)
     both(frontier)
 
-    asked = crawl(frontier, 2 * MIN_TRIED, lambda _: True)
+    requested = crawl(frontier, 2 * MIN_TRIED, lambda _: True)
 
     # the first turn had no choice
-    assert listed(asked) == [f"http://a.test/listed/{n}" for n in range(MIN_TRIED - 1)]
-    assert [url for url in asked if "listed" not in url] == [
+    assert listed(requested) == [f"http://a.test/listed/{n}" for n in range(MIN_TRIED - 1)]
+    assert [url for url in requested if "listed" not in url] == [
         f"http://a.test/{n}" for n in range(MIN_TRIED + 1)
     ]
 
@@ -143,9 +143,9 @@ def test_who_brings_more_new_pages_gets_more_turns(db, good):
     frontier = make(db, levels=1)
     both(frontier)
 
-    asked = crawl(frontier, 200, lambda url: ("listed" in url) == (good == "listed"))[100:]
+    requested = crawl(frontier, 200, lambda url: ("listed" in url) == (good == "listed"))[100:]
 
-    assert len(listed(asked)) / 100 == pytest.approx(
+    assert len(listed(requested)) / 100 == pytest.approx(
         1 - MIN_TURNS if good == "listed" else MIN_TURNS, abs=0.02
     )
 

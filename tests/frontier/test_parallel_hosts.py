@@ -42,7 +42,7 @@ def answered(frontier, links, now, outcome=OK):
         frontier.done(link, outcome, now)
 
 
-def asked(frontier, until, outcome=OK):
+def requested(frontier, until, outcome=OK):
     """All requests until then, each answered in its time: [(when, host)]."""
     now, found, flying = 0.0, [], []
     while now < until:
@@ -67,7 +67,7 @@ class TestAtOnce:
         frontier = several(db, 500, rules={"a": most})
         add(frontier, *(f"http://b/{number}" for number in range(200)))
 
-        found = Counter(host for _, host in asked(frontier, 100 * 2.2 - 0.1))
+        found = Counter(host for _, host in requested(frontier, 100 * 2.2 - 0.1))
 
         assert found == {"a": most * 100, "b": 100}
 
@@ -89,7 +89,7 @@ class TestAtOnce:
     def test_a_page_budget_is_kept(self, db):
         """No more are in flight than the host may have pages."""
         frontier = several(db, host_pages=4)
-        assert len(asked(frontier, 1000)) == 4
+        assert len(requested(frontier, 1000)) == 4
         assert len(frontier) == 0
 
     def test_pages_that_are_fetched_again(self, db):
@@ -302,7 +302,7 @@ class TestOrders:
         facts = frontier.look.facts("a")
         assert (facts.connections, facts.requests) == (3, 3)
         assert (
-            HostTurns.of(frontier.look.figures()).asked
+            HostTurns.of(frontier.look.figures()).requested
             == len({host_of(link.url) for link in links})
             < len(links)
         )

@@ -41,8 +41,8 @@ def lost(server, crawl, running):
     if running.wait():
         assert crawl.run() == 0, crawl.output.read_text()[-2000:]
     wait_until_idle(server)
-    asked = {hit.url for hit in server.log.hits if hit.outcome == "sent"}
-    return truth(server.world, server.world.seeds()).must - asked
+    requested = {hit.url for hit in server.log.hits if hit.outcome == "sent"}
+    return truth(server.world, server.world.seeds()).must - requested
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def page(host, path):
 
 def pages(crowd):
     """Those of the good hosts."""
-    return sum(crowd.asked[host] for host in GOOD)
+    return sum(crowd.requested[host] for host in GOOD)
 
 
 def test_a_domain_of_endless_hosts_leaves_the_others_their_turns(tmp_path):
@@ -45,7 +45,7 @@ def test_a_domain_of_endless_hosts_leaves_the_others_their_turns(tmp_path):
     seeds = [f"www{number}.evil.test" for number in range(5)]
     side_by_side(tmp_path, 8, [(alone, GOOD), (beside, GOOD + seeds)], **SETTINGS)
 
-    assert sum(beside.asked.values()) > pages(beside)
+    assert sum(beside.requested.values()) > pages(beside)
     assert pages(beside) >= LEAST * pages(alone)
 
 
@@ -66,5 +66,5 @@ def test_pages_of_84_000_links_leave_the_others_their_turns(tmp_path):
     big = [f"big{number}.test" for number in range(6)]
     side_by_side(tmp_path, 6, [(alone, GOOD), (beside, big + GOOD)], **SETTINGS)
 
-    assert sum(beside.asked.values()) > pages(beside)
+    assert sum(beside.requested.values()) > pages(beside)
     assert pages(beside) >= LEAST * pages(alone)

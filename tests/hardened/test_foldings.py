@@ -49,12 +49,12 @@ def _crawl(tmp_path, web):
 
 def assert_refused(web, crawl, *words, **settings):
     """The crawl does not begin, in one line that has these words, and asks for nothing."""
-    asked = len(web.asked)
+    requested = len(web.requested)
 
     status = crawl.run(**settings)
 
     lines = crawl.output.read_text().splitlines()
-    assert (status, len(lines), len(web.asked) - asked) == (1, 1, 0), lines[-1]
+    assert (status, len(lines), len(web.requested) - requested) == (1, 1, 0), lines[-1]
     assert [word for word in words if word.lower() not in lines[0].lower()] == []
 
 
@@ -114,4 +114,4 @@ def test_the_same_foldings_and_rules(tmp_path, web, crawl):
     assert crawl.run(CLOSESPIDER_PAGECOUNT=2, **settings) == 0
 
     assert crawl.run(**settings) == 0
-    assert len(web.asked) == len(set(web.asked))
+    assert len(web.requested) == len(set(web.requested))

@@ -19,7 +19,9 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.0"
 
     def do_GET(self):
-        self.server.asked.append((self.path, self.headers["Authorization"], self.headers["Cookie"]))
+        self.server.requested.append(
+            (self.path, self.headers["Authorization"], self.headers["Cookie"])
+        )
         location, body = self.server.pages.get(self.path, ("", ""))
         is_known = not self.server.closed or self.headers["Authorization"] == AUTH
         status = (302 if location else 200) if is_known else 401
@@ -37,7 +39,7 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serving(pages, *, closed):
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.pages, server.asked, server.closed = pages, [], closed
+        server.pages, server.requested, server.closed = pages, [], closed
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:
@@ -82,8 +84,8 @@ def test_every_request_to_the_host_has_the_login(crawled):
     """Also the one for robots.txt, whose rules are those for whoever has the login."""
     _, _, site, _ = crawled
 
-    assert {path for path, _, _ in site.asked} == {"/robots.txt", "/", "/a", "/away"}
-    assert {rest for _, *rest in map(tuple, site.asked) for rest in [tuple(rest)]} == {
+    assert {path for path, _, _ in site.requested} == {"/robots.txt", "/", "/a", "/away"}
+    assert {rest for _, *rest in map(tuple, site.requested) for rest in [tuple(rest)]} == {
         (AUTH, "sid=c00kie")
     }
 
@@ -92,8 +94,8 @@ def test_no_other_server_gets_it(crawled):
     """Neither by a link nor by a redirect, also on another port of the same address."""
     _, _, _, other = crawled
 
-    assert {path for path, _, _ in other.asked} == {"/robots.txt", "/", "/to"}
-    assert {(login, cookie) for _, login, cookie in other.asked} == {(None, None)}
+    assert {path for path, _, _ in other.requested} == {"/robots.txt", "/", "/to"}
+    assert {(login, cookie) for _, login, cookie in other.requested} == {(None, None)}
 
 
 def test_nothing_that_the_crawl_leaves_has_it(crawled):

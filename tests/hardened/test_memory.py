@@ -70,8 +70,8 @@ def test_a_crawl_that_gets_no_more_threads_or_memory_ends(tmp_path, simweb, shor
 
     assert ended(running)
     assert_nothing_is_lost(server, crawl)
-    asked = [hit.url for hit in server.log.hits]
-    assert running.process.exitcode or len(asked) == len(set(asked))
+    requested = [hit.url for hit in server.log.hits]
+    assert running.process.exitcode or len(requested) == len(set(requested))
 
 
 def test_whatever_the_limit_of_memory_a_crawl_ends(tmp_path, simweb):

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.xdist_group("pipes")  # one crawl for all tests
 def _finished(tmp_path_factory):
     """The folder of a crawl with all outputs."""
     folder = tmp_path_factory.mktemp("pipes")
-    Everything.asked = Counter()
+    Everything.requested = Counter()
     with serving(Everything) as here:
         (folder / "seeds.txt").write_text(f"{here}/page/9\n")
         settings = {

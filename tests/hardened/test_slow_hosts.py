@@ -30,7 +30,7 @@ def page(host, path):
 
 def pages(crowd):
     """Those of the good hosts."""
-    return sum(crowd.asked[host] for host in GOOD)
+    return sum(crowd.requested[host] for host in GOOD)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_an_answer_that_is_cancelled_is_asked_for_again(tmp_path):
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
         assert crawl.run() == 0
 
-    assert crowd.asked == dict.fromkeys(GOOD, 6) | {"late.test": 7}
+    assert crowd.requested == dict.fromkeys(GOOD, 6) | {"late.test": 7}
     assert crawl.stats["frontier/cut"] == 1
     assert crawl.stats["failures"] == 0
     lines = (crawl.jobdir / "logs/crawl.log").read_text().splitlines()

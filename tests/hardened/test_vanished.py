@@ -57,10 +57,10 @@ def test_the_last_lines_of_a_crawl_that_was_moved(tmp_path, simweb):
     settings = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS}
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
     assert crawl.run(CLOSESPIDER_PAGECOUNT=10) == 0
-    asked = server.log.count
+    requested = server.log.count
 
     running = crawl.start()
-    wait_until(lambda: server.log.count > asked + 20)
+    wait_until(lambda: server.log.count > requested + 20)
     move(tmp_path / "job")
 
     assert running.wait() == 1

@@ -36,7 +36,7 @@ def test_cookies_are_bounded(tmp_path):
         assert served.crawl(tmp_path, seeds, names=["victim.test"]).run() == 0
 
         sent = defaultdict(list)
-        for host, path, cookie in served.asked:
+        for host, path, cookie in served.requested:
             if path != "/robots.txt":
                 sent[host].append(cookie)
     hops = REDIRECT_MAX_HOPS

@@ -165,11 +165,11 @@ class TestTheWayInside:
             assert crawl.run() == 0
 
         assert inside.visits == 0
-        assert {path for host, path in outside.asked if host == "a.test"} >= {
+        assert {path for host, path in outside.requested if host == "a.test"} >= {
             *redirects,
             "/refresh",
         }
-        assert ("b.test", "/") not in outside.asked
+        assert ("b.test", "/") not in outside.requested
         assert crawl.stats["outcome/address_refused"] > 5
         assert crawl.stats["errors"] == 0
         assert all(status < 0 for url, (status, _) in logged(crawl).items() if f":{port}/" in url)
@@ -193,7 +193,7 @@ class TestTheWayInside:
             assert crawl.run() == 0
 
         mapped = {f"/{at}" for at, spelling in enumerate(SPELLINGS) if "[" in spelling}
-        assert {path for _, path in inside.asked} == {
+        assert {path for _, path in inside.requested} == {
             f"/{at}" for at in range(len(SPELLINGS))
         } - mapped | {"/robots.txt"}
 
@@ -255,11 +255,11 @@ class TestText:
 
             assert crawl.run() == 0, crawl.output.read_text()[-3000:]
 
-        asked = {path for _, path in server.asked}
+        requested = {path for _, path in server.requested}
         assert {f"/{at}" for at in range(len(strings))} | {
             f"/r{at}" for at in range(len(strings))
-        } <= asked
-        assert all(re.fullmatch(r"[!-~]*", path) for path in asked)
+        } <= requested
+        assert all(re.fullmatch(r"[!-~]*", path) for path in requested)
         assert all(
             re.fullmatch(r"[ -~]+", line) and len(line.split()) == 12 for line in lines_of(crawl)
         )

@@ -79,8 +79,8 @@ class TestPipelines:
             run = replace(site.crawl(tmp_path, "/", "/still", **settings), project=project)
             running = run.start()
             for now in (b"<title>two</title>", b"<title>one</title>", None):
-                asked = len(site.of("/"))
-                wait_until(lambda asked=asked: len(site.of("/")) >= asked + 2)
+                requested = len(site.of("/"))
+                wait_until(lambda requested=requested: len(site.of("/")) >= requested + 2)
                 pages["/"] = Document(now) if now else Document(status=410)
             wait_until(lambda: site.of("/")[-1].status == 410)
             assert site.until("/still", len(site.of("/still")) + 2, running) == 0
@@ -262,12 +262,12 @@ class TestProtocols:
         """The protocol module of docs/examples, named in DOWNLOAD_HANDLERS, is asked, and its answer
         is a page.
         """
-        asked = []
+        requested = []
 
         def answer():
             connection, _ = listener.accept()
             with connection:
-                asked.append(connection.recv(100))
+                requested.append(connection.recv(100))
                 connection.sendall(b"Login: joe\r\n")
 
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -285,5 +285,5 @@ class TestProtocols:
             thread.join(120)
 
         (row,) = [line.split() for line in (run.jobdir / "logs/crawl.log").read_text().splitlines()]
-        assert asked == [b"joe\r\n"]
+        assert requested == [b"joe\r\n"]
         assert [row[at] for at in (1, 2, 3, 6)] == ["200", "12", url, "text/plain"]

@@ -74,7 +74,7 @@ def test_the_archivists_guide(tmp_path):
     """Crawl, verify and wacz do what the page says."""
     sites, said = run(steps("archive-that-replays.md"), tmp_path)
 
-    assert "http://cdn.test/s.css" in sites.asked
+    assert "http://cdn.test/s.css" in sites.requested
     assert said[1].startswith("sites: no damage found\n")
     assert said[2].startswith(
         "sites.wacz: archive files 1, records 5, seeds 1, other pages 1, bytes "

@@ -28,7 +28,7 @@ class Browser:
     """One connection to a proxy, whose answers are what it asked."""
 
     def __init__(self, fetch=None):
-        self.asked, self.refused, self.refused_to = [], [], []
+        self.requested, self.refused, self.refused_to = [], [], []
         self.proxy = BrowserProxy(fetch or self.fetch, IDENTITY.context, self._refuse)
 
     def _refuse(self, kind, page):
@@ -36,7 +36,7 @@ class Browser:
         self.refused_to.append(page == self.page)
 
     async def fetch(self, page, ask, url):
-        self.asked.append((page, ask.method, url, ask.onward()))
+        self.requested.append((page, ask.method, url, ask.onward()))
         return BrowserAnswer(
             200,
             [(b"Content-Type", b"text/plain"), (b"Connection", b"x"), (b"Content-Encoding", b"br")],
@@ -96,7 +96,7 @@ def run(work, **options):
     async def inside():
         async with asyncio.timeout(10):
             async with Browser(**options) as browser:
-                return await work(browser), browser.asked
+                return await work(browser), browser.requested
 
     return asyncio.run(inside())
 
@@ -112,10 +112,10 @@ def test_a_page_gets_what_it_asks():
         )
         return first, await browser.ask("HEAD http://b.test/ HTTP/1.1"), browser.page
 
-    (first, second, page), asked = run(work)
+    (first, second, page), requested = run(work)
 
     assert first == (200, "hello")
-    assert [one[:3] for one in asked] == [
+    assert [one[:3] for one in requested] == [
         (page, "GET", "http://a.test/x?y"),
         (page, "HEAD", "http://b.test/"),
     ]
@@ -132,10 +132,10 @@ def test_a_tunnel_is_opened_by_the_proxy_itself():
         first = await browser.send(b"GET /x HTTP/1.1\r\nHost: evil.test\r\n\r\n")
         return first, await browser.send(b"GET /y HTTP/1.1\r\n\r\n")
 
-    told, asked = run(work)
+    told, requested = run(work)
 
     assert told == ((200, "hello"), (200, "hello"))
-    assert [url for _, _, url, _ in asked] == ["https://a.test/x", "https://a.test/y"]
+    assert [url for _, _, url, _ in requested] == ["https://a.test/x", "https://a.test/y"]
 
 
 def test_a_tunnel_keeps_an_unusual_port():
@@ -160,11 +160,11 @@ def test_nobody_else_is_served(line, page):
     async def work(browser):
         return await browser.ask(line, page=page), browser.head
 
-    (told, head), asked = run(work)
+    (told, head), requested = run(work)
 
     assert told == (407, "")
     assert "Proxy-Authenticate: Basic" in head
-    assert asked == []
+    assert requested == []
 
 
 def test_a_page_that_is_closed_is_nobody():
@@ -175,10 +175,10 @@ def test_a_page_that_is_closed_is_nobody():
         browser.proxy.dismiss(browser.page)
         return await browser.ask("GET http://a.test/ HTTP/1.1")
 
-    told, asked = run(work)
+    told, requested = run(work)
 
     assert told is None or told[0] == 407
-    assert len(asked) == 1
+    assert len(requested) == 1
 
 
 def test_what_a_page_waits_for_ends_with_it():
@@ -209,10 +209,10 @@ def test_only_safe_methods_pass(method):
     async def work(browser):
         return await browser.ask(f"{method} http://a.test/ HTTP/1.1", "Content-Length: 0"), browser
 
-    (told, browser), asked = run(work)
+    (told, browser), requested = run(work)
 
     assert told[0] == 405
-    assert asked == []
+    assert requested == []
     assert browser.refused == [METHOD]
     assert browser.refused_to == [True], "the page that asked is not told of"
 
@@ -232,9 +232,9 @@ def test_no_other_protocol_is_spoken():
         return browser
 
     for one in (work, tunnelled):
-        browser, asked = run(one)
+        browser, requested = run(one)
         assert browser.head.startswith("HTTP/1.1 403 ")
-        assert asked == []
+        assert requested == []
         assert browser.refused == [PROTOCOL]
 
 
@@ -348,9 +348,9 @@ def ask(*headers, method="GET"):
     return BrowserRequest(method, URL, [*headers])
 
 
-def kept(*headers, status=200, body=b"x", asked=None):
+def kept(*headers, status=200, body=b"x", requested=None):
     shared = SharedResources(room=10_000)
-    shared.keep(URL, asked or ask(), BrowserAnswer(status, [*headers], body), NOW)
+    shared.keep(URL, requested or ask(), BrowserAnswer(status, [*headers], body), NOW)
     return shared
 
 
@@ -395,19 +395,19 @@ def test_other_answers_are_not_shared(headers):
 def test_errors_and_parts_are_not_shared():
     """Only a GET's whole answer of status 200, without a password."""
     assert kept(SCRIPT, status=404).find(URL, ask(), NOW) is None
-    for asked in (
+    for requested in (
         ask(method="HEAD"),
         ask((b"Range", b"bytes=0-1")),
         ask((b"Authorization", b"Basic eA==")),
     ):
-        assert kept(SCRIPT, asked=asked).find(URL, ask(), NOW) is None
-        assert kept(SCRIPT).find(URL, asked, NOW) is None
+        assert kept(SCRIPT, requested=requested).find(URL, ask(), NOW) is None
+        assert kept(SCRIPT).find(URL, requested, NOW) is None
 
 
 def test_vary_is_obeyed():
     """A request that differs in a header that the answer depends on is another one."""
     french = (b"Accept-Language", b"fr")
-    shared = kept(SCRIPT, (b"Vary", b"Accept-Encoding, accept-language"), asked=ask(french))
+    shared = kept(SCRIPT, (b"Vary", b"Accept-Encoding, accept-language"), requested=ask(french))
 
     assert shared.find(URL, ask(french), NOW)
     assert shared.find(URL, ask(), NOW) is None

@@ -27,7 +27,7 @@ class TestMemory:
             counts = []
             for clock.now in (0.0, 119.0, 121.0):
                 assert await resolver.resolve("a.test") == ["192.0.2.1"]
-                counts.append(len(told.asked))
+                counts.append(len(told.requested))
             return counts, resolver.counters
 
         counts, counters = asyncio.run(run())
@@ -45,7 +45,7 @@ class TestMemory:
             counts = []
             for clock.now in (0.0, kept - 1, kept + 1):
                 await resolver.resolve("a.test")
-                counts.append(len(told.asked))
+                counts.append(len(told.requested))
             return counts
 
         assert asyncio.run(run()) == [1, 1, 2]
@@ -62,13 +62,13 @@ class TestMemory:
             errors = []
             for clock.now in (0.0, max(kind.seconds - 1, 0.0), kind.seconds + 1):
                 errors.append(await failure(resolver, "a.test"))
-            return errors, len(told.asked)
+            return errors, len(told.requested)
 
-        errors, asked = asyncio.run(run())
+        errors, requested = asyncio.run(run())
 
         assert {error.permanent for error in errors} == {kind.permanent}
         assert {str(error) for error in errors} == {f"a.test: {kind.words}"}
-        assert asked == (2 if kind.seconds else 3)
+        assert requested == (2 if kind.seconds else 3)
 
     def test_the_least_recently_used_name_makes_room(self):
         """A full cache evicts the least recently used name."""
@@ -78,7 +78,7 @@ class TestMemory:
             resolver = CachingResolver(told, size=3)
             for host in ("a.test", "b.test", "c.test", "a.test", "d.test", "a.test", "b.test"):
                 await resolver.resolve(host)
-            return told.asked, len(resolver)
+            return told.requested, len(resolver)
 
         assert asyncio.run(run()) == (["a.test", "b.test", "c.test", "d.test", "b.test"], 3)
 
@@ -116,7 +116,7 @@ class TestMemory:
             resolver = CachingResolver(told)
             await resolver.resolve("a.test")
             await resolver.resolve(host)
-            return told.asked
+            return told.requested
 
         assert asyncio.run(run()) == ["a.test"]
 
@@ -135,7 +135,7 @@ class TestInFlight:
             told.gate.set()
             return (
                 await asyncio.gather(*waiters),
-                told.asked,
+                told.requested,
                 flying,
                 resolver.in_flight,
                 resolver.counters["joined"],
@@ -174,7 +174,7 @@ class TestInFlight:
             waiter.cancel()
             told.gate.set()
             await ticks()
-            return await resolver.resolve("a.test"), told.asked
+            return await resolver.resolve("a.test"), told.requested
 
         assert asyncio.run(run()) == (["198.51.100.1"], ["a.test"])
 
@@ -189,7 +189,7 @@ class TestInFlight:
             await ticks()
             told.gate.set()
             await asyncio.gather(*waiters)
-            return told.most, len(told.asked)
+            return told.most, len(told.requested)
 
         assert asyncio.run(run()) == (7, 50)
 
@@ -301,7 +301,7 @@ def test_they_are_asked_for_once():
         ]
 
     assert run(resolver, scenario) == [MIXED, [], MIXED]
-    assert told.asked == ["a.test", "a.test six"]
+    assert told.requested == ["a.test", "a.test six"]
 
 
 def test_they_are_kept_no_longer_than_either_answer_says():
@@ -315,7 +315,7 @@ def test_they_are_kept_no_longer_than_either_answer_says():
         return await resolver.resolve("a.test")
 
     assert run(resolver, scenario) == [*FOUR]
-    assert told.asked == ["a.test", "a.test six", "a.test"]
+    assert told.requested == ["a.test", "a.test six", "a.test"]
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_a_name_without_any(failure, again):
         ]
 
     assert run(resolver, scenario) == [[], [], [*FOUR]]
-    assert told.asked.count("a.test six") == 1 + again
+    assert told.requested.count("a.test six") == 1 + again
 
 
 def test_a_lookup_that_has_said_all_is_not_asked_for_more():
@@ -350,7 +350,7 @@ def test_a_lookup_that_has_said_all_is_not_asked_for_more():
         )
 
     assert run(resolver, scenario) == ([], [], [])
-    assert told.asked == ["a.test"]
+    assert told.requested == ["a.test"]
 
 
 def test_who_comes_meanwhile_does_without():
@@ -369,4 +369,4 @@ def test_who_comes_meanwhile_does_without():
         return second, await resolver.others("a.test")
 
     assert run(resolver, scenario) == ([], MIXED)
-    assert told.asked == ["a.test", "a.test six", "a.test six"]
+    assert told.requested == ["a.test", "a.test six", "a.test six"]

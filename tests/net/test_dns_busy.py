@@ -53,7 +53,7 @@ def test_what_came_while_the_process_was_busy_is_read_before_the_time_is(loop):
         server.add(name, "192.0.2.1")
 
     async def scenario():
-        channel, futures, asked = Channel((server.address,), 0.25, 1), [], asyncio.Event()
+        channel, futures, requested = Channel((server.address,), 0.25, 1), [], asyncio.Event()
         here, there = socket.socketpair()
 
         def work():
@@ -61,14 +61,14 @@ def test_what_came_while_the_process_was_busy_is_read_before_the_time_is(loop):
             futures.extend(channel.ask(name, A) for name in NAMES)
             while len(server.questions) < len(NAMES):
                 time.sleep(0.01)
-            asked.set()
+            requested.set()
             time.sleep(0.5)  # twice the time-out, in which the answers come
 
         # after it, uvloop looks at timers before sockets
         asyncio.get_running_loop().add_reader(here, work)
         there.send(b"x")
         try:
-            await asked.wait()
+            await requested.wait()
             return [await future for future in futures]
         finally:
             asyncio.get_running_loop().remove_reader(here)

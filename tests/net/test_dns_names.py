@@ -21,11 +21,11 @@ SIX = ".".join(reversed("20010db8" + "0" * 23 + "1")) + ".ip6.arpa"
 def ask(server, call):
     async def go():
         async with server.running():
-            asked = ReverseNames([("127.0.0.1", server.port)], timeout=0.2, tries=1)
+            requested = ReverseNames([("127.0.0.1", server.port)], timeout=0.2, tries=1)
             try:
-                return await call(asked)
+                return await call(requested)
             finally:
-                asked.close()
+                requested.close()
 
     return go()
 
@@ -37,7 +37,7 @@ class TestNames:
         """All names of an address of either family, without their last dot."""
         server = NameServer({owner: [(owner, PTR, 60, "One.test"), (owner, PTR, 60, "two.test")]})
 
-        assert run(ask(server, lambda asked: asked.names(address)), loop) == (
+        assert run(ask(server, lambda requested: requested.names(address)), loop) == (
             "one.test",
             "two.test",
         )
@@ -47,9 +47,9 @@ class TestNames:
         server = NameServer(codes={"2.2.0.192.in-addr.arpa": REFUSED})
         server.silent.add("3.2.0.192.in-addr.arpa")
 
-        assert run(ask(server, lambda asked: asked.names("192.0.2.1")), loop) == ()
-        assert run(ask(server, lambda asked: asked.names("192.0.2.2")), loop) is None
-        assert run(ask(server, lambda asked: asked.names("192.0.2.3")), loop) is None
+        assert run(ask(server, lambda requested: requested.names("192.0.2.1")), loop) == ()
+        assert run(ask(server, lambda requested: requested.names("192.0.2.2")), loop) is None
+        assert run(ask(server, lambda requested: requested.names("192.0.2.3")), loop) is None
 
     def test_addresses_of_a_name(self, loop):
         """A name's addresses of both families, in their usual form."""
@@ -57,11 +57,11 @@ class TestNames:
         server.add("one.test", "192.0.2.1")
         server.add("one.test", "2001:0db8:0::1", kind=AAAA)
 
-        assert run(ask(server, lambda asked: asked.addresses("one.test")), loop) == (
+        assert run(ask(server, lambda requested: requested.addresses("one.test")), loop) == (
             "192.0.2.1",
             "2001:db8::1",
         )
-        assert run(ask(server, lambda asked: asked.addresses("two.test")), loop) == ()
+        assert run(ask(server, lambda requested: requested.addresses("two.test")), loop) == ()
 
 
 class TestWithoutAsking:
@@ -71,7 +71,7 @@ class TestWithoutAsking:
         async def run():
             told = FixedLookup()
             resolver = CachingResolver(told, {"a.test": ("127.0.0.9", "::1")})
-            return await resolver.resolve("A.test."), told.asked
+            return await resolver.resolve("A.test."), told.requested
 
         assert asyncio.run(run()) == (["127.0.0.9", "::1"], [])
 
@@ -91,7 +91,7 @@ class TestWithoutAsking:
 
         async def run():
             told = FixedLookup()
-            return await CachingResolver(told).resolve(host), told.asked
+            return await CachingResolver(told).resolve(host), told.requested
 
         assert asyncio.run(run()) == (addresses, [])
 
@@ -128,7 +128,7 @@ class TestWithoutAsking:
 
         async def run():
             told = FixedLookup()
-            return (await failure(CachingResolver(told), host)).permanent, told.asked
+            return (await failure(CachingResolver(told), host)).permanent, told.requested
 
         assert asyncio.run(run()) == (True, [])
 

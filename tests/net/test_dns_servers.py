@@ -186,7 +186,7 @@ class TestNameServers:
                 server.gate = asyncio.Event()
                 resolver = CachingResolver(lookup)
                 waiters = [asyncio.create_task(resolver.resolve("a.test")) for _ in range(100)]
-                await server.asked.wait()
+                await server.requested.wait()
                 server.gate.set()
                 return await asyncio.gather(*waiters)
 
@@ -201,7 +201,7 @@ class TestNameServers:
         async def run():
             async with asking(server) as lookup:
                 question = asyncio.create_task(lookup.ask("quiet.test"))
-                await server.asked.wait()
+                await server.requested.wait()
                 await lookup.close()
                 return await question, await lookup.ask("later.test")
 
@@ -282,7 +282,7 @@ class TestNameServers:
                 questions = [
                     asyncio.create_task(lookup.ask(name)) for name in ("one.test", "two.test")
                 ]
-                await server.asked.wait()
+                await server.requested.wait()
                 before = [channel.closed for channel in channels]
                 server.gate.set()
                 answers = await asyncio.gather(*questions)
@@ -305,7 +305,7 @@ class TestNameServers:
                 questions = [
                     asyncio.create_task(lookup.ask(name)) for name in ("one.test", "two.test")
                 ]
-                await server.asked.wait()
+                await server.requested.wait()
                 await lookup.close()
                 return await asyncio.gather(*questions)
 
@@ -404,10 +404,10 @@ class TestSeveralServers:
                 await servers.close()
             return failures, len(dead.questions)
 
-        failures, asked = asyncio.run(scenario())
+        failures, requested = asyncio.run(scenario())
 
         assert failures == {None}
-        assert asked < 50
+        assert requested < 50
 
     def test_a_check_goes_past_every_cache(self):
         """Whether a server answers is seen by asking it, although c-ares remembers what it said."""

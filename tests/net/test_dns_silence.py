@@ -19,11 +19,11 @@ class Lookup:
 
     def __init__(self):
         self.away = None
-        self.asked = []
+        self.requested = []
         self.is_released = asyncio.Event()  # names that begin with `slow` fail then
 
     async def ask(self, host):
-        self.asked.append(host)
+        self.requested.append(host)
         await asyncio.sleep(0)
         if host.startswith("slow"):
             await self.is_released.wait()
@@ -96,18 +96,18 @@ def test_all_servers_are_away(lookup, caplog, failure):
         found = await resolve(resolver, *names("site", NAMES_UNTIL_SILENCE))
         await eventually(lambda: resolver.silence.on)
         later = await resolve(resolver, "other.test", "good.test")
-        asked = len(lookup.asked)
+        requested = len(lookup.requested)
         await resolve(resolver, *names("more", 100))
         lookup.away = None
         await eventually(lambda: not resolver.silence.on)
-        return found, later, asked, await resolve(resolver, "other.test", "more1.test")
+        return found, later, requested, await resolve(resolver, "other.test", "more1.test")
 
     caplog.set_level(logging.INFO)
-    found, later, asked, after = run(lookup, scenario)
+    found, later, requested, after = run(lookup, scenario)
 
     assert found[:-1] == [DnsFailed] * (NAMES_UNTIL_SILENCE - 1)
     assert later == [NoNameServer, None]  # a name in the cache is known
-    assert not {*names("more", 100)} & {*lookup.asked[asked:-1]}
+    assert not {*names("more", 100)} & {*lookup.requested[requested:-1]}
     assert after == [None, None]
     assert len(lost) == len(ended) == 1
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
@@ -148,7 +148,7 @@ def test_names_that_do_not_exist(lookup):
 
     async def scenario(resolver):
         await resolve(resolver, *names("gone", 100))
-        return len(lookup.asked)
+        return len(lookup.requested)
 
     assert run(lookup, scenario) == 100
 

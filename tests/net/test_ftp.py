@@ -187,7 +187,7 @@ class TestRefusals:
         with real(site) as (server, fetch):
             with pytest.raises(AddressRefused):
                 run(fetch("/", guard=Gate("127.0.0.1")), loop)
-            assert server.asked == []
+            assert server.requested == []
 
     def test_names_without_address(self, loop):
         """A name without address is a DNS error; a closed port is a failed connection."""

@@ -26,7 +26,7 @@ class TestTheTalk:
         got = run(ask(script, "/a/b%20c//d%E9", user_agent="tests/1 (me@home.test)"))
 
         assert (got.status, got.body, got.truncated) == (200, b"abc", "")
-        assert script.asked[:9] == [
+        assert script.requested[:9] == [
             b"USER anonymous\r\n",
             b"PASS tests/1 (me@home.test)\r\n",
             b"CWD a\r\n",
@@ -56,7 +56,7 @@ class TestTheTalk:
         """
         script = Script(b"abc")
         run(ask(script, user_agent="tests/1\r\nDELE x"))
-        assert script.asked[1] == b"PASS tests/1  DELE x@\r\n"
+        assert script.requested[1] == b"PASS tests/1  DELE x@\r\n"
 
     def test_no_password(self):
         """A server that wants no password gets none."""
@@ -68,7 +68,7 @@ class TestTheTalk:
         """`;type=a` is a text transfer, whose length differs from the file's."""
         script = Script(b"a\r\n", SIZE=b"213 99\r\n")
         got = run(ask(script, "/x;type=a"))
-        assert b"TYPE A\r\n" in script.asked
+        assert b"TYPE A\r\n" in script.requested
         assert (got.body, got.truncated) == (b"a\r\n", "")
 
     def test_replies_of_many_lines(self):
@@ -92,7 +92,7 @@ class TestTheTalk:
 
         assert run(go()).status == 200
         assert script.verbs.count("EPSV") == 3
-        assert b"RETR \xff\xfe \x01?#%&x\r\n" in script.asked
+        assert b"RETR \xff\xfe \x01?#%&x\r\n" in script.requested
 
     def test_epsv_is_refused_once(self):
         """A server without EPSV is not sent it again in the same session."""

@@ -43,10 +43,10 @@ class Hole:
     """Answers every selector with the same pieces, then closes or stays silent."""
 
     def __init__(self, *pieces, hang=False):
-        self.pieces, self.hang, self.asked = pieces, hang, []
+        self.pieces, self.hang, self.requested = pieces, hang, []
 
     async def __call__(self, reader, writer):
-        self.asked.append(await reader.readline())
+        self.requested.append(await reader.readline())
         for piece in self.pieces:
             writer.write(piece)
             await writer.drain()
@@ -79,7 +79,7 @@ class TestAnswers:
         hole = Hole(MENU[:9], MENU[9:])
         got = run(ask(hole), loop)
 
-        assert hole.asked == [b"\r\n"]
+        assert hole.requested == [b"\r\n"]
         assert (got.status, got.body, got.truncated) == (200, MENU, "")
         assert got.headers == [(b"content-type", b"text/x-gopher-menu")]
         assert (got.head, got.request, got.ip) == (b"", b"", "127.0.0.1")
@@ -103,7 +103,7 @@ class TestAnswers:
         """The selector is the URL's path without the type, decoded, whatever bytes it has."""
         hole = Hole(b".\r\n")
         run(ask(hole, path), loop)
-        assert hole.asked == [line]
+        assert hole.requested == [line]
 
     def test_text(self, loop):
         """The final dot and doubled dots are removed from a text's body; the payload keeps them."""
@@ -233,7 +233,7 @@ class TestBounds:
             hole = Hole(hang=True)
             async with serving(hole) as port, client() as gopher:
                 task = asyncio.create_task(gopher.fetch(f"gopher://a.test:{port}/1"))
-                await eventually(lambda: hole.asked)
+                await eventually(lambda: hole.requested)
                 await gopher.close()
                 return await asyncio.gather(task, return_exceptions=True)
 
@@ -290,7 +290,7 @@ class TestRefusals:
         hole = Hole(MENU)
         with pytest.raises(AddressRefused):
             run(ask(hole, guard=Gate("127.0.0.1")), loop)
-        assert hole.asked == []
+        assert hole.requested == []
 
     @pytest.mark.parametrize(
         ("host", "error"), [("nowhere.test", DnsFailed), ("a.test:2", ConnectFailed)]

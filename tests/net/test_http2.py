@@ -201,10 +201,10 @@ class TestOffers:
         """One that does not choose HTTP/2 gets no second request, and no second handshake the next
         time.
         """
-        asked = []
+        requested = []
 
         async def handler(reader, writer):
-            asked.append(await reader.readuntil(b"\r\n\r\n"))
+            requested.append(await reader.readuntil(b"\r\n\r\n"))
 
         async def go():
             async with (
@@ -217,7 +217,7 @@ class TestOffers:
                 return http.counters.opened
 
         assert run(go()) == 3
-        assert len(asked) == 2
+        assert len(requested) == 2
 
     def test_a_post_is_not_sent_again(self, tls):
         """A request that may do something is not repeated."""
@@ -493,7 +493,7 @@ class TestRequests:
         pages = Http2Pages(page)
         (got,), _, _ = fetched(pages, tls, fetch={"method": "POST", "body": b"y" * size})
 
-        assert [(len(body), fields[":method"]) for _, _, fields, body in pages.asked] == [
+        assert [(len(body), fields[":method"]) for _, _, fields, body in pages.requested] == [
             (size, "POST")
         ]
         assert got.request.endswith(b"\r\n\r\n" + b"y" * size)
@@ -528,7 +528,7 @@ class TestRequests:
         pages = Http2Pages(page)
         fetched(pages, tls, fetch={"headers": [(b"Cookie", b"a=1"), (b"If-None-Match", b'"x"')]})
 
-        fields = pages.asked[0][2]
+        fields = pages.requested[0][2]
         assert (fields["cookie"], fields["if-none-match"], fields[":scheme"]) == (
             "a=1",
             '"x"',

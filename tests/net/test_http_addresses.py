@@ -202,8 +202,8 @@ class TestAddresses:
 
         class Rebound(Names):
             async def resolve(self, host):
-                self.asked.append(host)
-                return ["127.0.0.1"] if len(self.asked) % 2 else ["127.9.9.9"]
+                self.requested.append(host)
+                return ["127.0.0.1"] if len(self.requested) % 2 else ["127.9.9.9"]
 
         async def go():
             inside, outside, names, refused = Visits(), Visits(), Rebound(), 0
@@ -218,7 +218,7 @@ class TestAddresses:
                         await http.fetch(f"http://a.test:{port}/")
                     except AddressRefused:
                         refused += 1
-            return inside.connections, outside.connections, refused, len(names.asked)
+            return inside.connections, outside.connections, refused, len(names.requested)
 
         assert run(go(), loop) == (0, 3, 3, 6)
 

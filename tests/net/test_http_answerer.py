@@ -35,14 +35,14 @@ class Mistaken(ServerConnection):
         raise ZeroDivisionError("a mistake")
 
 
-class Asked(ServerConnection):
+class Requested(ServerConnection):
     """Answers with what it was sent."""
 
     def received(self):
         self.reply("200 OK", self.method + b" " + self.target + b" " + bytes(self.body))
 
 
-def answer(*pieces, kind=Asked):
+def answer(*pieces, kind=Requested):
     """What is written for these bytes."""
 
     async def run():
@@ -126,7 +126,7 @@ def test_a_connection_that_is_held():
     async def run():
         others, transports = {}, []
         for number in range(4):
-            one, transport = Asked(others, LIMITS), Transport()
+            one, transport = Requested(others, LIMITS), Transport()
             one.connection_made(transport)
             transports.append(transport)
             if number == 0:

@@ -24,7 +24,7 @@ from webcrawl.net.protocols import PLAIN, Options
 pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
 
-def connections_for(loop, unasked, pause, *, closes=False):
+def connections_for(loop, unrequested, pause, *, closes=False):
     """How many are opened for four requests, if the server sends this on the first one, so long
     after its answer.
     """
@@ -36,7 +36,7 @@ def connections_for(loop, unasked, pause, *, closes=False):
             writer.write(OK)
             if len(connections) == 1:
                 await asyncio.sleep(pause)
-                writer.write(unasked)
+                writer.write(unrequested)
                 if closes:
                     return
 

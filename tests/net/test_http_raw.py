@@ -52,10 +52,12 @@ async def fetch(http, port, case):
     url = ada_url.URL(url if "://" in url or url.startswith("http:/") else f"http://{url}").href
     url = url.replace(":8990", f":{port}")
     # as curl's test asked, in its own way
-    asked = [(b"If-None-Match", b'"1"')] if case["http_code"] == 304 else []
+    requested = [(b"If-None-Match", b'"1"')] if case["http_code"] == 304 else []
     while True:
         try:
-            got = await http.fetch(url, method="HEAD" if "-I" in options else "GET", headers=asked)
+            got = await http.fetch(
+                url, method="HEAD" if "-I" in options else "GET", headers=requested
+            )
         except FetchError as error:
             return error
         places = [value for name, value in got.headers if name.lower() == b"location" and value]

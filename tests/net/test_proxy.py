@@ -99,7 +99,7 @@ class TestRequests:
         got, port = run(go(), loop)
         assert proxy.lines == [f"GET http://far.test:{port}/a?b=1 HTTP/1.1".encode()]
         assert f"\r\nHost: far.test:{port}\r\n".encode() in proxy.heads[0]
-        assert (got.status, got.body, got.ip, names.asked) == (200, b"ok", "", [])
+        assert (got.status, got.body, got.ip, names.requested) == (200, b"ok", "", [])
 
     def test_https_through_a_tunnel(self, loop, tmp_path):
         """Https goes through a tunnel, in which the server sees an ordinary request."""
@@ -238,8 +238,8 @@ class TestWhatIsStillRefused:
 class TestFailures:
     def fetch(self, proxy, url="https://far.test/", **options):
         async def go():
-            async with behind(proxy, page, **options) as (http, asked, _):
-                await http.fetch(url, options=asked)
+            async with behind(proxy, page, **options) as (http, requested, _):
+                await http.fetch(url, options=requested)
 
         run(go())
 

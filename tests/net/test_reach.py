@@ -78,7 +78,7 @@ async def watched(scheme, ports):
     names, gate = Names(a=["127.0.0.1"]), Gate()
     found = CLIENTS[scheme](Access(names, gate, ports=ports))
     try:
-        yield found, names.asked, gate.checked
+        yield found, names.requested, gate.checked
     finally:
         await found.close()
 

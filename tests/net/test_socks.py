@@ -67,7 +67,7 @@ class TestNames:
         got, port = run(go(), loop)
         assert got.body == b"ok"
         assert got.ip == "127.0.0.1"
-        assert proxy.asked == [(IPV4, "127.0.0.1", port)]
+        assert proxy.requested == [(IPV4, "127.0.0.1", port)]
 
     def test_socks5h_gets_the_name(self, loop):
         """No name server of ours hears of the name, and nobody here knows the address."""
@@ -80,7 +80,7 @@ class TestNames:
         got, port = run(go(), loop)
         assert got.body == b"ok"
         assert got.ip == ""
-        assert proxy.asked == [(NAME, "unknown.test", port)]
+        assert proxy.requested == [(NAME, "unknown.test", port)]
 
     def test_tls_is_with_the_server(self, loop, tmp_path):
         """Https goes through the same tunnel; the certificate is the server's."""
@@ -103,7 +103,7 @@ class TestNames:
                 return [await fetch(), await fetch()]
 
         assert [got.status for got in run(go(), loop)] == [200, 200]
-        assert len(proxy.asked) == 1
+        assert len(proxy.requested) == 1
 
 
 class TestGuard:
@@ -112,7 +112,7 @@ class TestGuard:
         proxy = Socks()
 
         assert isinstance(failure(proxy, "socks5", guard=Gate("127.0.0.1")), AddressRefused)
-        assert proxy.asked == []
+        assert proxy.requested == []
 
     def test_an_allowed_address_of_several_is_taken(self):
         """Of a name's addresses those that the guard refuses are left out."""
@@ -124,7 +124,7 @@ class TestGuard:
                 return await fetch()
 
         assert run(go()).ip == "127.0.0.1"
-        assert [host for _, host, _ in proxy.asked] == ["127.0.0.1"]
+        assert [host for _, host, _ in proxy.requested] == ["127.0.0.1"]
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
     def test_socks5h_is_guarded_where_the_url_names_the_address(self, host):
@@ -137,7 +137,7 @@ class TestGuard:
 
         with pytest.raises(AddressRefused):
             run(go())
-        assert proxy.asked == []
+        assert proxy.requested == []
 
     def test_a_name_without_an_address(self):
         """It is the host's failure, and not the proxy's."""

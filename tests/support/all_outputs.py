@@ -22,11 +22,11 @@ class Everything(Site):
     There are twins, redirects, images, and what is not crawled.
     """
 
-    asked: ClassVar = Counter()
+    requested: ClassVar = Counter()
 
     def answer(self):
         """Answer by the first folder of the path."""
-        self.asked[self.path] += 1
+        self.requested[self.path] += 1
         kind, _, number = self.path[1:].partition("/")
         if kind == "robots.txt":
             return self.say(200, b"User-agent: *\nDisallow: /forbidden/\n")

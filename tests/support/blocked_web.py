@@ -49,7 +49,7 @@ class BlockedWeb:
     """Answers requests, and counts those for pages by host."""
 
     let_in: bool = False  # whether the owners do
-    asked: Counter[str] = field(default_factory=Counter)
+    requested: Counter[str] = field(default_factory=Counter)
     block_pages: Counter[str] = field(default_factory=Counter)  # how many came of late, by host
     given: set[tuple[str, str]] = field(
         default_factory=set
@@ -63,7 +63,7 @@ class BlockedWeb:
         if name == "robots.txt":
             return None
         blocked = self._is_blocked(host)
-        self.asked[host] += 1
+        self.requested[host] += 1
         if self.let_in and host in OWNERS:
             self.after.setdefault(host, []).append(not blocked)
         if blocked:
@@ -91,7 +91,7 @@ class BlockedWeb:
         block_pages = self.block_pages[host]
         answers = {
             "soon": block_pages < 2,
-            "midway": self.asked[host] >= 3 and block_pages < 5,
+            "midway": self.requested[host] >= 3 and block_pages < 5,
             "shut": True,
             "owner": not self.let_in,
         }

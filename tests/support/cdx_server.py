@@ -12,12 +12,12 @@ from webcrawl.base.surt import surt
 
 
 class CdxIndex:
-    """Lines of CDXJ, asked for at `address`; `asked` has the questions so far, and `fail` answers
+    """Lines of CDXJ, asked for at `address`; `requested` has the questions so far, and `fail` answers
     in its stead.
     """
 
     def __init__(self, lines=()):
-        self.lines, self.asked, self.pywb, self.fail = list(lines), [], False, None
+        self.lines, self.requested, self.pywb, self.fail = list(lines), [], False, None
         self.address, self.lock = "", threading.Lock()
 
     def add_crawl(self, jobdir):
@@ -61,7 +61,7 @@ def cdx_server(lines=()):
             parts = urlsplit(self.path)
             query = {name: values[0] for name, values in parse_qs(parts.query).items()}
             with index.lock:
-                index.asked.append(query)
+                index.requested.append(query)
             if index.fail is not None:
                 index.fail(self)
             elif parts.path != "/months":

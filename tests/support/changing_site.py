@@ -26,8 +26,8 @@ class Document:
     restless: bool = False  # has another ETag with each answer
     late_body: bytes = b""  # sent with a 304, where there must be none
 
-    def answer(self, asked, serial):
-        """Return status, headers and body for a request with the headers `asked`.
+    def answer(self, requested, serial):
+        """Return status, headers and body for a request with the headers `requested`.
 
         `serial` differs in each answer of the site.
         """
@@ -37,27 +37,27 @@ class Document:
             headers["ETag"] = etag
         if self.modified:
             headers["Last-Modified"] = self.modified
-        if self._is_not_modified(asked):
+        if self._is_not_modified(requested):
             return 304, headers, self.late_body
         return self.status, headers, self.body
 
-    def _is_not_modified(self, asked):
+    def _is_not_modified(self, requested):
         """Return whether the server says that the client has the document."""
         if self.always:
             return True
-        if "If-None-Match" not in asked and "If-Modified-Since" not in asked:
+        if "If-None-Match" not in requested and "If-Modified-Since" not in requested:
             return False
         if self.liar:
             return True
         if self.etag:  # If-Modified-Since does not count beside it (RFC 9110, 13.1.3)
-            is_same = asked.get("If-None-Match") == self.etag
+            is_same = requested.get("If-None-Match") == self.etag
         else:
-            is_same = bool(self.modified) and asked.get("If-Modified-Since") == self.modified
+            is_same = bool(self.modified) and requested.get("If-Modified-Since") == self.modified
         return is_same and self.honours
 
 
 @dataclass
-class Asked:
+class Requested:
     """One request, and the status of its answer."""
 
     path: str
@@ -70,12 +70,12 @@ class Asked:
 
 
 class ChangingSite:
-    """`documents` by path may be changed at any time; `asked` lists the requests so far, robots.txt
+    """`documents` by path may be changed at any time; `requested` lists the requests so far, robots.txt
     left out.
     """
 
     def __init__(self, documents):
-        self.documents, self.asked, self.address, self._serial = documents, [], "", count()
+        self.documents, self.requested, self.address, self._serial = documents, [], "", count()
 
     def url(self, path="/"):
         return f"{self.address}{path}"
@@ -89,7 +89,7 @@ class ChangingSite:
 
     def of(self, path):
         """The requests for this path."""
-        return [one for one in self.asked if one.path == path]
+        return [one for one in self.requested if one.path == path]
 
     def crawl(self, folder, *seeds, **settings):
         """A crawl of this site in which every page is fetched again after a fifth of a second."""
@@ -119,10 +119,10 @@ def changing_site(documents):
 
     class Changing(Site):
         def answer(self):
-            asked = dict(self.headers.items())
-            status, headers, body, media = found.answer(self.path, asked)
+            requested = dict(self.headers.items())
+            status, headers, body, media = found.answer(self.path, requested)
             if self.path != "/robots.txt":
-                found.asked.append(Asked(self.path, asked, status))
+                found.requested.append(Requested(self.path, requested, status))
             self.send_response(status)
             if status != 304:
                 headers = {"Content-Type": media, "Content-Length": str(len(body)), **headers}

@@ -32,7 +32,7 @@ LINKS = {
 class Town(Site):
     """A small site with forms, feeds, sitemaps, cookies, and pages that are busy at first."""
 
-    asked: ClassVar = Counter()
+    requested: ClassVar = Counter()
 
     def do_POST(self):  # noqa: N802 - the base class's word
         self.answer()
@@ -106,10 +106,10 @@ class Town(Site):
             self.say(302, b"", location=path, set_cookie="gate=open")
 
     def on_busy(self, path, body):
-        self.asked[path] += 1
+        self.requested[path] += 1
         self.say(
             200,
-            b"<title>%s</title>" % (b"busy" if self.asked[path] < 2 else b"done"),
+            b"<title>%s</title>" % (b"busy" if self.requested[path] < 2 else b"done"),
             content_type=HTML,
         )
 

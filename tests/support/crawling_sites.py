@@ -16,11 +16,11 @@ PORTS = {"http": 80, "https": 443}
 class Sites:
     """One server for all hosts.
 
-    `answer` returns status, type and body of a URL. `asked` lists the requested URLs.
+    `answer` returns status, type and body of a URL. `requested` lists the requested URLs.
     """
 
     def __init__(self, answer, address, tls):
-        self.answer, self.address, self.asked = answer, address, []
+        self.answer, self.address, self.requested = answer, address, []
         self._contexts = {"http": None, "https": tls}
 
     async def start(self):
@@ -49,7 +49,7 @@ class Sites:
                     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
                     host = next(line[6:] for line in head if line.lower().startswith("host: "))
                     url = f"{scheme}://{host}{head[0].split(' ')[1]}"
-                    self.asked.append(url)
+                    self.requested.append(url)
                     status, kind, body = self.answer(url)
                     top = f"HTTP/1.1 {status} So\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
                     writer.write(top.encode() + body)

@@ -17,14 +17,14 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\
 
 
 class Crowd:
-    """Many hosts on one port, without robots.txt. `asked` counts each host's pages.
+    """Many hosts on one port, without robots.txt. `requested` counts each host's pages.
 
     `page(host, path)` returns the HTML of a page. `drips(host, path)` returns the number of bytes
     that come at once, where the others come one per second, or None.
     """
 
     def __init__(self, page, drips=lambda _host, _path: None):
-        self.page, self.drips, self.asked = page, drips, Counter()
+        self.page, self.drips, self.requested = page, drips, Counter()
         self.visitors = set()
         self.listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
         self.datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -81,7 +81,7 @@ class _Visitor(asyncio.Protocol):
         """Answer a request, at once or byte by byte."""
         answer = NOT_FOUND
         if path != "/robots.txt":
-            self.crowd.asked[host] += 1
+            self.crowd.requested[host] += 1
             body = self.crowd.page(host, path)
             answer = HEAD % len(body) + body
         at_once = self.crowd.drips(host, path)
@@ -142,7 +142,7 @@ def side_by_side(folder, seconds, pairs, **settings):
                 {"DNS_NAMESERVERS": crowd.nameserver, **settings},
             )
             stack.callback(_kill, crawl.start().process)
-        wait_until(lambda: any(crowd.asked for crowd, _ in pairs))
+        wait_until(lambda: any(crowd.requested for crowd, _ in pairs))
         time.sleep(seconds)
 
 

@@ -25,7 +25,7 @@ class FailingHosts:
     def __init__(self, hosts, pages, behave, *, pause=0.0):
         self.names = [f"host{number}.test" for number in range(1, hosts + 1)]
         self.pages, self.behave, self.pause = pages, behave, pause
-        self.asked, self.whole = Counter(), Counter()  # by URL without scheme and port
+        self.requested, self.whole = Counter(), Counter()  # by URL without scheme and port
         self.port, self.reset = free_port(), 0
         self._servers, self._loop = [], asyncio.new_event_loop()
         self._writers, self.midway = set(), set()
@@ -78,8 +78,10 @@ class FailingHosts:
         host = next(
             line[6:].partition(":")[0] for line in lines if line.lower().startswith("host:")
         )
-        self.asked[host + path] += 1
-        does = 404 if path == "/robots.txt" else self.behave(host, path, self.asked[host + path])
+        self.requested[host + path] += 1
+        does = (
+            404 if path == "/robots.txt" else self.behave(host, path, self.requested[host + path])
+        )
         links = b""
         if path == "/0":
             links = b"".join(b"<a href=/%d>next</a>" % number for number in range(1, self.pages))

@@ -217,11 +217,11 @@ def repeated(hits, expected, killed=()):
     `killed` has the numbers and lives of drones that lost what they had done since their last
     checkpoint.
     """
-    asked = defaultdict(list)
+    requested = defaultdict(list)
     for hit in sorted(hits, key=lambda hit: hit.started):
-        asked[hit.url].append(hit)
+        requested[hit.url].append(hit)
     for url in expected.must - expected.retried:
-        for first, second in pairwise(asked[url]):
+        for first, second in pairwise(requested[url]):
             if asker(first) not in killed:
                 yield first, second
 

@@ -14,7 +14,7 @@ class Site(socketserver.ThreadingTCPServer):
 
     def __init__(self, address, answers):
         super().__init__(address, _Handler)
-        self.answers, self.asked, self.visits = answers, [], 0
+        self.answers, self.requested, self.visits = answers, [], 0
 
     @property
     def port(self):
@@ -30,7 +30,7 @@ class _Handler(socketserver.StreamRequestHandler):
         while (line := self.rfile.readline(10_000)).strip():
             if line.lower().startswith(b"host:"):
                 host = line[5:].decode("latin-1").strip().partition(":")[0]
-        self.server.asked.append((host, path))
+        self.server.requested.append((host, path))
         answers = self.server.answers
         self.wfile.write(answers.get((host, path)) or answers.get(path, NOT_FOUND))
 

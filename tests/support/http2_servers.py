@@ -44,7 +44,7 @@ class Http2Pages:
 
     def __init__(self, answer, last=0):
         self.answer, self.last = answer, last
-        self.asked, self.connections = [], 0
+        self.requested, self.connections = [], 0
 
     async def __call__(self, reader, writer):
         """Answer the requests of a connection until it ends."""
@@ -74,9 +74,11 @@ class Http2Pages:
             await writer.drain()
 
     def _answer(self, fields, body):
-        asked = {name.decode(): value.decode() for name, value in fields.items()}
-        self.asked.append((asked[":authority"], asked[":path"], asked, body))
-        return self.answer(asked[":authority"].partition(":")[0], asked[":path"], asked) or (
+        requested = {name.decode(): value.decode() for name, value in fields.items()}
+        self.requested.append((requested[":authority"], requested[":path"], requested, body))
+        return self.answer(
+            requested[":authority"].partition(":")[0], requested[":path"], requested
+        ) or (
             404,
             [],
             b"",

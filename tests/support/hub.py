@@ -14,10 +14,10 @@ SECONDS = 20
 
 
 class Hub:
-    """A hub of WebSub. `asked` lists the forms of requests, and `answers` what callbacks said."""
+    """A hub of WebSub. `requested` lists the forms of requests, and `answers` what callbacks said."""
 
     def __init__(self):
-        self.address, self.asked, self.answers, self.status = "", [], [], 202
+        self.address, self.requested, self.answers, self.status = "", [], [], 202
         self.topic = None  # verifies this one instead of the one asked for
         self.moved = False  # redirects to another place of its own
 
@@ -36,7 +36,7 @@ class Hub:
         self, body, *, media="application/atom+xml", secret=None, signature=None, form=None
     ):
         """Send content to a callback, by default the last one; return the status of its answer."""
-        form = form or self.asked[-1]
+        form = form or self.requested[-1]
         digest = hmac.new((secret or form["hub.secret"]).encode(), body, hashlib.sha256).hexdigest()
         signed = {"X-Hub-Signature": f"sha256={digest}" if signature is None else signature}
         headers = {
@@ -71,7 +71,7 @@ def hub():
                 self.say(307, b"", location="/moved")
                 return
             form = dict(parse_qsl(body.decode()))
-            found.asked.append(form)
+            found.requested.append(form)
             self.say(found.status, b"")
             if found.status == 202:
                 Thread(target=verify, args=[form]).start()

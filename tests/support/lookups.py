@@ -16,14 +16,14 @@ class FixedLookup:
     def __init__(self, answers=None):
         self.answers = answers or {}
         self.six: dict[str, DnsAnswer] = {}
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.gate: asyncio.Event | None = None
         self.now = self.most = 0
         self.closed = False
 
     async def ask(self, host):
         """Return the answer for a host, once the gate is open."""
-        self.asked.append(host)
+        self.requested.append(host)
         self.now += 1
         self.most = max(self.most, self.now)
         try:
@@ -36,7 +36,7 @@ class FixedLookup:
     check = ask
 
     async def ask_six(self, host):
-        self.asked.append(f"{host} six")
+        self.requested.append(f"{host} six")
         if self.gate is not None:
             await self.gate.wait()
         return self.six[host]

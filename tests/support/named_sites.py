@@ -7,7 +7,7 @@ from tests.support.crawling import QUICK, Crawl
 from tests.support.plain_site import Site, serving
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """One request."""
 
     host: str
@@ -23,20 +23,20 @@ class Typed(NamedTuple):
 
 
 class Sites:
-    """Sites on one port. `asked` lists the requests so far.
+    """Sites on one port. `requested` lists the requests so far.
 
     A site for which `answer` returns None has no pages.
     """
 
     def __init__(self, answer):
-        self.answer, self.asked, self.port = answer, [], 0
+        self.answer, self.requested, self.port = answer, [], 0
 
     def url(self, host, path="/"):
         return f"http://{host}:{self.port}{path}"
 
     def pages(self):
         """Return host and path of each request, in order, without those for robots.txt."""
-        return [(host, path) for host, path, _ in self.asked if path != "/robots.txt"]
+        return [(host, path) for host, path, _ in self.requested if path != "/robots.txt"]
 
     def crawl(self, folder, seeds, **settings):
         """Return a crawl that starts at these hosts or URLs."""
@@ -61,11 +61,13 @@ def sites(answer, *, all_headers=False, six=False):
 
     class Named(Site):
         def answer(self):
-            asked = Asked(
+            requested = Requested(
                 self.headers["Host"].partition(":")[0], self.path, self.headers.get("Cookie", "")
             )
-            found.asked.append(asked)
-            answered = found.answer(*asked[:2], self.headers if all_headers else asked.cookie)
+            found.requested.append(requested)
+            answered = found.answer(
+                *requested[:2], self.headers if all_headers else requested.cookie
+            )
             status, headers, body = (404, [], b"") if answered is None else (200, [], answered)
             media = "text/html"
             if isinstance(answered, Typed):

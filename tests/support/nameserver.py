@@ -42,7 +42,7 @@ class NameServer:
         self.truncated: set[str] = set()  # names that get an empty, truncated answer by UDP
         self.questions: list[tuple[str, int, str]] = []  # name, type, transport
         self.gate: asyncio.Event | None = None  # answers wait until it is set
-        self.asked = asyncio.Event()
+        self.requested = asyncio.Event()
         self.port = 0
 
     @property
@@ -60,7 +60,7 @@ class NameServer:
             end += size + 1
         name, kind = ".".join(labels).lower(), int.from_bytes(question[end + 1 : end + 3], "big")
         self.questions.append((name, kind, transport))
-        self.asked.set()
+        self.requested.set()
         if name in self.silent:
             return None
         records = [

@@ -27,17 +27,17 @@ class RealServer:
         commands = {
             name: about for name, about in FTPHandler.proto_cmds.items() if name not in without
         }
-        self.asked = []
+        self.requested = []
         options = {
             "authorizer": authorizer,
             "proto_cmds": commands,
             "banner": "ready.",
             "auth_failed_timeout": 0,
         }
-        asked = self.asked
+        requested = self.requested
 
         def log_cmd(handler, cmd, arg, respcode, respstr):
-            asked.append((cmd, arg))
+            requested.append((cmd, arg))
 
         self._handler = type("Handler", (FTPHandler,), {**options, "log_cmd": log_cmd})
         self._place, self._loop = (address, port), IOLoop()
@@ -75,7 +75,7 @@ class Script:
         self.end = end
         self.stall = stall
         self.replies = replies
-        self.asked = []
+        self.requested = []
         self._go, self.quit = asyncio.Event(), asyncio.Event()
 
     async def __call__(self, reader, writer):
@@ -92,7 +92,7 @@ class Script:
                 "QUIT": b"221 bye\r\n",
             }
             while line := await reader.readline():
-                self.asked.append(line)
+                self.requested.append(line)
                 verb = line.split()[0].decode("latin-1") if line.split() else ""
                 if verb == "QUIT":
                     self.quit.set()
@@ -118,7 +118,7 @@ class Script:
 
     @property
     def verbs(self):
-        return [line.split()[0].decode() for line in self.asked]
+        return [line.split()[0].decode() for line in self.requested]
 
 
 @asynccontextmanager

@@ -48,10 +48,10 @@ class Names:
         self.table = table
         # all addresses of a name whose other family was not asked for
         self.more: dict[str, list[str]] = {}
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     async def resolve(self, host: str) -> list[str]:
-        self.asked.append(host)
+        self.requested.append(host)
         if host.replace(".", "").isdigit() or ":" in host:
             return [host]
         name = host.partition(".")[0]
@@ -240,15 +240,15 @@ class Visits:
 
     async def __call__(self, reader, writer):
         self.connections += 1
-        asked = 0
+        requested = 0
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0)
             self.requests.append(head + await reader.readexactly(length))
             writer.write(self.answers[(len(self.requests) - 1) % len(self.answers)])
             await writer.drain()
-            asked += 1
-            if asked == self.close_after:
+            requested += 1
+            if requested == self.close_after:
                 return
             if self.idle is not None:
                 await asyncio.sleep(0.02)  # separate from the answer

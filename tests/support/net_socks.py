@@ -17,7 +17,7 @@ class Socks:
 
     def __init__(self, *, user=None, replies=None):
         self.user, self.replies = user, replies or {}
-        self.asked = []  # the kind of address, the address and the port of each request
+        self.requested = []  # the kind of address, the address and the port of each request
 
     async def __call__(self, reader, writer):
         """Negotiate with a client, and carry its connection to the target."""
@@ -33,7 +33,7 @@ class Socks:
         _, _, _, kind = await reader.readexactly(4)
         host = await self._host(reader, kind)
         (port,) = struct.unpack(">H", await reader.readexactly(2))
-        self.asked.append((kind, host, port))
+        self.requested.append((kind, host, port))
         code = self.replies.get(host, 0)
         reply = bytes((5, code, 0, IPV4)) + bytes(6)
         if code:

@@ -84,5 +84,7 @@ def crawled(folder):
         with (folder / "seeds.txt").open("ab") as file:
             file.write(b"\n# a comment\n\xff\n")
         status = crawl.run()
-    asked = [(host, path) for host, path, _ in site.asked]
-    return SimpleNamespace(crawl=crawl, job=crawl.jobdir, status=status, seeds=seeds, asked=asked)
+    requested = [(host, path) for host, path, _ in site.requested]
+    return SimpleNamespace(
+        crawl=crawl, job=crawl.jobdir, status=status, seeds=seeds, requested=requested
+    )

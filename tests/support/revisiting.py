@@ -35,7 +35,7 @@ class Web:
     def __init__(self, folder, documents, **settings):
         self.folder, self.documents = folder, documents
         self.settings = {**SETTINGS, **settings, "JOBDIR": str(folder)}
-        self.now, self.serial, self.asked = START, count(), []
+        self.now, self.serial, self.requested = START, count(), []
         # seconds of the machine, which its clock has counted and the crawl has not
         self.slept = 0.0
         self.pages = []  # what pipelines would get
@@ -113,7 +113,7 @@ class Web:
         given = revisiting.next_headers(link) if revisiting is not None and link.history else []
         conditions = {name.decode(): value for name, value in given}
         document = self.documents.get(link.url.removeprefix(HOST), self.documents.get("*"))
-        self.asked.append((self.now, link.url.removeprefix(HOST), conditions))
+        self.requested.append((self.now, link.url.removeprefix(HOST), conditions))
         self.now += 0.05
         if document is None:
             return None, Outcome(Status.CONNECT_FAILED, 0.05, at=self.now, ended=self.now)
@@ -156,10 +156,10 @@ class Web:
 
     def times(self, path):
         """Return when this path was requested, in seconds since the start."""
-        return [round(at - START) for at, asked, _ in self.asked if asked == path]
+        return [round(at - START) for at, requested, _ in self.requested if requested == path]
 
     def conditions(self, path):
-        return [conditions for _, asked, conditions in self.asked if asked == path]
+        return [conditions for _, requested, conditions in self.requested if requested == path]
 
     def changes(self, path):
         return [str(page.change) for page in self.pages if page.url.removeprefix(HOST) == path]
@@ -170,4 +170,4 @@ class Web:
         return len(self.crawl.parts.revisiting)
 
     def counted(self):
-        return Counter(asked for _, asked, _ in self.asked)
+        return Counter(requested for _, requested, _ in self.requested)

@@ -47,7 +47,7 @@ def made(host: str, number: int) -> str:
 
 
 class Scripted(Site):
-    """`pages` of each site beside its first; `asked` has host and path of each request.
+    """`pages` of each site beside its first; `requested` has host and path of each request.
 
     plain.test needs no scripts; app.test is made by them; on lazy.test a part of each page comes
     later; hollow.test looks behind its first page as if scripts would make it, and they make
@@ -61,11 +61,11 @@ class Scripted(Site):
         "hollow.test": 4,
         "mixed.test": 3,
     }
-    asked: ClassVar = Counter()
+    requested: ClassVar = Counter()
 
     def answer(self) -> None:
         host = self.headers["Host"].partition(":")[0]
-        self.asked[host, self.path] += 1
+        self.requested[host, self.path] += 1
         number = self.path.rpartition("/")[2]
         if self.path == "/robots.txt":
             self.say(404, b"")
@@ -153,10 +153,10 @@ class Lively(Site):
         "/plain": "<p>words without any script</p>",
         **{f"/item/{number}": f"<p>item {number}</p>" for number in (2, 3, 4)},
     }
-    asked: ClassVar = Counter()
+    requested: ClassVar = Counter()
 
     def answer(self) -> None:
-        self.asked[self.path] += 1
+        self.requested[self.path] += 1
         if self.path in self.pages:
             page = f"<!doctype html><title>{self.path}</title>{self.pages[self.path]}"
             page = page.replace("%(port)s", str(self.server.server_address[1]))

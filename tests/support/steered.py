@@ -15,14 +15,14 @@ START = 1_700_000_000.0
 
 
 class Steered:
-    """`hosts` is what commands are given; `asked` notes what was asked for, and when after the
+    """`hosts` is what commands are given; `requested` notes what was asked for, and when after the
     start.
     """
 
     def __init__(self, folder, *, awaits_ends=False, **settings):
         self.folder, self.seconds, self._given = folder, 0.0, settings
         self._awaits_ends = awaits_ends
-        self.asked = []
+        self.requested = []
         self.ends = {}  # outcomes by host; 200 for all others
         self.crawl: Crawl | None = None
         self.open()
@@ -83,11 +83,11 @@ class Steered:
         """Fetches what may be fetched in so many seconds; returns what was asked for: hosts and
         when.
         """
-        end, before = self.seconds + seconds, len(self.asked)
+        end, before = self.seconds + seconds, len(self.requested)
         for _ in range(10 * most):
             link = self.crawl.take(self.crawl.parts.clock())
             if link is not None:
-                self.asked.append((host_of(link.url), round(self.seconds, 2), link.url))
+                self.requested.append((host_of(link.url), round(self.seconds, 2), link.url))
                 status = self.ends.get(host_of(link.url), 200)
                 outcome = Outcome(status, 0.1, at=START + self.seconds, ended=self.seconds or 1e-9)
                 self.crawl.finish(link, outcome, None)
@@ -97,7 +97,7 @@ class Steered:
                 self.seconds = end
                 break
             self.seconds = max(self.seconds + 0.01, ready - START)
-        return [(host, at) for host, at, _ in self.asked[before:]]
+        return [(host, at) for host, at, _ in self.requested[before:]]
 
     def log(self):
         """The crawl log's lines: status and URL."""

@@ -103,7 +103,7 @@ class Crawler:
                 self._failed(host, begun)
         while self._free and (host := self._next_host()) is not None:
             self._free -= 1
-            took, good = _asked(self._web, self._chance, self._alive[host], now)
+            took, good = _requested(self._web, self._chance, self._alive[host], now)
             heappush(self._events, (now + took, now, host, good))
 
     def _next_host(self) -> int | None:
@@ -183,7 +183,7 @@ def _living(web: Web, chance: Random) -> list[float]:
     return alive
 
 
-def _asked(web: Web, chance: Random, until: float, now: float) -> tuple[float, bool]:
+def _requested(web: Web, chance: Random, until: float, now: float) -> tuple[float, bool]:
     """Return the seconds that a request takes, and whether it is answered."""
     seconds = chance.expovariate(1 / 0.3)
     if now >= until:

@@ -54,7 +54,7 @@ class Walk:
         """Open the walk as of the last checkpoint of its database."""
         self.db, self.links, self.statuses, self.now = db, links, statuses or {}, now
         self.log = []
-        self.asked = []  # (time, URL)
+        self.requested = []  # (time, URL)
         known = db.get("walk") is not None
         self.walkers = Walkers(db, rules, Random(seed), KEY, self.log.append, lambda: self.now)
         self.frontier = open_frontier(
@@ -84,7 +84,7 @@ class Walk:
             if ready is None:
                 return None
             self.now = max(self.now + 1e-6, ready)
-        self.asked.append((self.now, link.url))
+        self.requested.append((self.now, link.url))
         return link
 
     def answer(self, link):
@@ -114,11 +114,11 @@ class Walk:
         )
 
 
-def impolite(asked, wait=1.1):
+def impolite(requested, wait=1.1):
     """Return requests to one host that are closer to each other than `wait` seconds."""
     last = {}
     found = []
-    for at, url in asked:
+    for at, url in requested:
         host = host_of(url)
         if at - last.get(host, -1e9) < wait - 1e-6:
             found.append((last[host], at, url))

@@ -58,7 +58,7 @@ class TestLastLines:
     def test_errors_of_servers(self, odd):
         """Each attempt is counted, and besides the URLs that ended so."""
         line = line_of(odd.said, "500: ")
-        attempts = odd.asked.count(("good.test", "/error"))
+        attempts = odd.requested.count(("good.test", "/error"))
 
         assert attempts == 3
         assert f"500: {attempts}" in line

@@ -19,20 +19,20 @@ pytestmark = pytest.mark.xdist_group("redis seeds")
 
 @pytest.fixture
 def site():
-    asked = []
+    requested = []
 
-    class Asked(Site):
+    class Requested(Site):
         def answer(self):
-            asked.append(self.path)
+            requested.append(self.path)
             self.say(404 if self.path == "/robots.txt" else 200, self.path.encode())
 
         def do_POST(self):  # noqa: N802 - its name in the library
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            asked.append(f"{self.path} {body.decode()}")
+            requested.append(f"{self.path} {body.decode()}")
             self.say(200, b"posted")
 
-    with serving(Asked) as address:
-        yield address, asked
+    with serving(Requested) as address:
+        yield address, requested
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def crawl_of(tmp_path, url, **settings):  # noqa: F811
     return Crawl(tmp_path / "job", {}, {"REDIS_URL": url, **fast, **settings})
 
 
-def pages(asked):
-    return sorted(path for path in asked if path != "/robots.txt")
+def pages(requested):
+    return sorted(path for path in requested if path != "/robots.txt")
 
 
 def said(crawl):
@@ -58,7 +58,7 @@ def test_what_scripts_of_scrapy_redis_push(tmp_path, url, server, site):  # noqa
     """URLs and JSON are fetched, once each, bad entries are counted, and nothing is left in the
     server.
     """
-    address, asked = site
+    address, requested = site
     form = json.dumps({"url": f"{address}/form", "method": "POST", "q": "x"})
     server.lpush(
         "web:start_urls",
@@ -72,7 +72,7 @@ def test_what_scripts_of_scrapy_redis_push(tmp_path, url, server, site):  # noqa
 
     assert crawl.run() == 0, said(crawl)
 
-    assert pages(asked) == ["/a", "/b", "/form q=x"]
+    assert pages(requested) == ["/a", "/b", "/form q=x"]
     assert server.keys() == []
     assert (crawl.stats["redis_seeds"], crawl.stats["redis_seeds/bad"]) == (4, 1)
     assert re.search(
@@ -103,7 +103,7 @@ def test_forged_seeds(tmp_path, url, server, site):  # noqa: F811
     """Seeds that name a proxy, or other things that are the spider's alone, are refused, counted
     and told.
     """
-    address, asked = site
+    address, requested = site
     crawl = crawl_of(tmp_path, url)
     crawl.environment["TRAP"] = str(tmp_path / "imported")
     with serving(Site) as proxy:
@@ -131,7 +131,7 @@ def test_forged_seeds(tmp_path, url, server, site):  # noqa: F811
 
         assert crawl.run() == 0, said(crawl)
 
-    assert pages(asked) == ["/form _class=tests.support.trap.thing&callback=absent", "/good"]
+    assert pages(requested) == ["/form _class=tests.support.trap.thing&callback=absent", "/good"]
     assert (crawl.stats["redis_seeds"], crawl.stats["redis_seeds/bad"]) == (2, len(forged))
     assert (
         "skipped an entry that is refused: meta proxy: only the spider's own code may set it"
@@ -151,13 +151,13 @@ def test_an_empty_key(tmp_path, url):  # noqa: F811
 
 def test_a_crawl_that_waits(tmp_path, url, server, site):  # noqa: F811
     """With MAX_IDLE_TIME_BEFORE_CLOSE = 0 it takes what comes, until it is stopped."""
-    address, asked = site
+    address, requested = site
     running = crawl_of(
         tmp_path, url, MAX_IDLE_TIME_BEFORE_CLOSE=0, REDIS_START_URLS_KEY="mine"
     ).start()
     for number in range(2):
         server.sadd("mine", f"{address}/{number}")
-        wait_until(lambda number=number: f"/{number}" in asked)
+        wait_until(lambda number=number: f"/{number}" in requested)
     running.interrupt()
 
     assert running.wait() == 0
@@ -166,10 +166,10 @@ def test_a_crawl_that_waits(tmp_path, url, server, site):  # noqa: F811
 
 def test_idle_seconds(tmp_path, url, server, site):  # noqa: F811
     """It waits so long for more, and then ends."""
-    address, asked = site
+    address, requested = site
     running = crawl_of(tmp_path, url, MAX_IDLE_TIME_BEFORE_CLOSE=2).start()
     server.zadd("web:start_urls", {f"{address}/a": 1})
-    wait_until(lambda: "/a" in asked)
+    wait_until(lambda: "/a" in requested)
     server.delete("web:start_urls")
 
     assert running.wait() == 0
@@ -179,17 +179,17 @@ def test_a_kill_loses_no_seed(tmp_path, url, server, site):  # noqa: F811
     """What a killed crawl had taken is fetched by the next run, and pages that a checkpoint has are
     not again.
     """
-    address, asked = site
+    address, requested = site
     crawl = crawl_of(tmp_path, url, MAX_IDLE_TIME_BEFORE_CLOSE=0, CHECKPOINT_INTERVAL=3600)
     running = crawl.start()
     server.rpush("web:start_urls", f"{address}/a", f"{address}/b")
-    wait_until(lambda: {"/a", "/b"} <= set(asked))
+    wait_until(lambda: {"/a", "/b"} <= set(requested))
     running.kill()
     assert server.llen("web:start_urls") == 0
 
     assert crawl.run(MAX_IDLE_TIME_BEFORE_CLOSE="none") == 0, said(crawl)
 
-    assert pages(asked) == ["/a", "/a", "/b", "/b"]
+    assert pages(requested) == ["/a", "/a", "/b", "/b"]
     assert crawl.stats["pages"] == 2
     assert server.keys() == []
 
@@ -229,7 +229,7 @@ def test_items_in_redis(tmp_path, url, server, site):  # noqa: F811
 
 def test_a_spider_of_a_project(tmp_path, url, server, site):  # noqa: F811
     """Any spider on this frontier takes seeds, as its own requests if it makes them itself."""
-    address, asked = site
+    address, requested = site
     (tmp_path / "project").mkdir()
     (tmp_path / "project/scrapy.cfg").write_text("[settings]\ndefault = mine\n")
     (tmp_path / "project/mine.py").write_text(
@@ -252,13 +252,13 @@ def test_a_spider_of_a_project(tmp_path, url, server, site):  # noqa: F811
 
     assert crawl.run() == 0, said(crawl)
 
-    assert pages(asked) == ["/a?made"]
+    assert pages(requested) == ["/a?made"]
     assert json.loads((tmp_path / "items.json").read_text()) == [{"found": f"{address}/a?made"}]
 
 
 def test_drones_share_them(tmp_path, url, server, site):  # noqa: F811
     """In a hive each seed is taken by one drone, and fetched once, by the one whose host it is."""
-    address, asked = site
+    address, requested = site
     server.rpush("web:start_urls", *(f"{address}/{number}" for number in range(30)))
     crawls = [
         crawl_of(tmp_path / f"{drone}", url, HIVE_DRONES=2, HIVE_DRONE=drone, CHECKPOINT_INTERVAL=1)
@@ -268,7 +268,7 @@ def test_drones_share_them(tmp_path, url, server, site):  # noqa: F811
 
     assert [one.wait() for one in running] == [0, 0], "\n".join(map(said, crawls))
 
-    assert pages(asked) == sorted(f"/{number}" for number in range(30))
+    assert pages(requested) == sorted(f"/{number}" for number in range(30))
     assert sorted(crawl.stats["pages"] for crawl in crawls) == [0, 30]
     assert sum(crawl.stats.get("redis_seeds", 0) for crawl in crawls) == 30
     assert not server.keys("*taken*")

@@ -72,10 +72,10 @@ def _posted(monkeypatch, db):
     monkeypatch.setattr(Subscriptions, "sent", lambda _, token, status, now: sent.append(status))
 
     def posted(*answers):
-        asked, answering = [], iter(answers)
+        requested, answering = [], iter(answers)
 
         async def download(request):
-            asked.append(request.url)
+            requested.append(request.url)
             status, location = next(answering)
             return Response(request.url, status, {"Location": location} if location else {})
 
@@ -89,7 +89,7 @@ def _posted(monkeypatch, db):
             opened.extension.closed()
 
         asyncio.run(run())
-        return sent[0], asked
+        return sent[0], requested
 
     return posted
 
@@ -109,8 +109,8 @@ def test_a_redirect_to_nowhere(posted, location):
 
 def test_a_redirect_for_ever(posted):
     """It is followed so often and no more."""
-    status, asked = posted(*[(307, f"/{number}") for number in range(99)])
-    assert (status, len(asked)) == (0, HOPS + 1)
+    status, requested = posted(*[(307, f"/{number}") for number in range(99)])
+    assert (status, len(requested)) == (0, HOPS + 1)
 
 
 def test_pushes_have_a_tenth_of_the_time(monkeypatch, db):

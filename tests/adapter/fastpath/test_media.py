@@ -31,13 +31,13 @@ ROBOTSTXT_OBEY = False
 class Media(Site):
     """A page of four images; an answer that is bad at first; a redirect; what is missing."""
 
-    asked: list
+    requested: list
 
     def answer(self):
-        self.asked.append(self.path)
+        self.requested.append(self.path)
         if self.path == "/page":
             return self.say(200, b"".join(b"<img src=/img/%d>" % number for number in range(4)))
-        if self.path == "/img/1" and self.asked.count(self.path) == 1:
+        if self.path == "/img/1" and self.requested.count(self.path) == 1:
             return self.say(503, b"later")
         if self.path == "/moved":
             return self.moved()
@@ -61,10 +61,10 @@ class Media(Site):
 @pytest.fixture(name="crawled")
 def _crawled(tmp_path):
     """What the spider noted, in any order, and what was asked for."""
-    asked = []
+    requested = []
 
     def crawl(here, kind, pipelines, run=1):
-        asked.clear()
+        requested.clear()
         (tmp_path / kind).mkdir(exist_ok=True)
         notes, project = tmp_path / kind / f"notes{run}", ROOT
         settings = {
@@ -88,9 +88,9 @@ def _crawled(tmp_path):
         arguments = {"here": here, "notes": notes}
         crawl = Crawl(tmp_path / kind / f"job{run}", arguments, settings, "media", project)
         assert crawl.run() == 0, crawl.output.read_text()
-        return sorted(notes.read_text().splitlines()), sorted(asked)
+        return sorted(notes.read_text().splitlines()), sorted(requested)
 
-    with serving(type("Handler", (Media,), {"asked": asked})) as here:
+    with serving(type("Handler", (Media,), {"requested": requested})) as here:
         yield partial(crawl, here)
 
 

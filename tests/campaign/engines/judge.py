@@ -53,11 +53,11 @@ def at_two(hits, changes):
     of_host = defaultdict(list)
     for hit in sorted(hits, key=lambda hit: hit.started):
         of_host[hit.host].append(hit)
-    for host, asked in of_host.items():
-        owners = [drone for drone, _ in groupby(map(drone_of, asked))]
+    for host, requested in of_host.items():
+        owners = [drone for drone, _ in groupby(map(drone_of, requested))]
         meet = any(
             second.started < first.ended
-            for first, second in pairwise(asked)
+            for first, second in pairwise(requested)
             if drone_of(first) != drone_of(second)
         )
         if meet or len(owners) > 1 + changes:

@@ -227,9 +227,9 @@ class TestDelay:
         crawl.add("b.a.org", 3)
         assert crawl.order("host a.org delay 30").startswith("a.org gets a request every 30 s")
         crawl.run(100)
-        times = [at for host, at, _ in crawl.asked if host == "a.org"]
+        times = [at for host, at, _ in crawl.requested if host == "a.org"]
         assert [round(late - early) for early, late in pairwise(times)] == [30, 30, 30]
-        assert len([host for host, *_ in crawl.asked if host == "b.a.org"]) == 3
+        assert len([host for host, *_ in crawl.requested if host == "b.a.org"]) == 3
         assert crawl.order("host a.org")["delay"] == {
             "seconds": 30.0,
             "source": "Mercator, with settings for this host or its domain",

@@ -162,15 +162,15 @@ class TestAsking:
     def test_an_answer_that_takes_long(self, tmp_path, monkeypatch):
         """It is waited for as long as the crawl says how it is meanwhile."""
         monkeypatch.setattr(asking, "SILENCE", 0.05)
-        asked = []
+        requested = []
 
         async def slow(name, words):
-            asked.append(name)
+            requested.append(name)
             return await echo(name, words)
 
         with serving(tmp_path, slow):
             assert Client(tmp_path).ask("wait", "0.3")["name"] == "wait"
-        assert {*asked} == {"wait", "status"}
+        assert {*requested} == {"wait", "status"}
 
     def test_a_crawl_that_ends_meanwhile(self, tmp_path, monkeypatch):
         """Who asked it is told so: nothing stands still there."""
@@ -184,13 +184,13 @@ class TestAsking:
 
         with ThreadPoolExecutor(1) as pool:
             with serving(tmp_path, slow):
-                asked = pool.submit(Client(tmp_path, 60).ask, "wait", "60")
+                requested = pool.submit(Client(tmp_path, 60).ask, "wait", "60")
                 assert heard.wait(60)
             with pytest.raises(
                 NoAnswer,
                 match="the crawl ended before it answered: see its log, or repeat the command",
             ):
-                asked.result()
+                requested.result()
 
     def test_too_long(self, tmp_path):
         """A request that no line holds is not sent."""
@@ -380,17 +380,17 @@ class TestTheCostOfOthers:
     def test_no_wish_for_the_answer(self, tmp_path, monkeypatch):
         """Who takes no answers gets no more of them, and is left."""
         monkeypatch.setattr(module, "SILENCE", 0.05)
-        asked = []
+        requested = []
 
         async def long(name, words):
-            asked.append(name)
+            requested.append(name)
             return "x" * 1_000_000
 
         with serving(tmp_path, long), connected(tmp_path) as deaf:
             deaf.sendall(b'{"command": "a"}\n' * 1000)
             wait_until(lambda: is_left(deaf))
 
-        assert len(asked) == 1
+        assert len(requested) == 1
 
     def test_gone_in_the_middle(self, tmp_path):
         """Who goes before the answer comes, or in the middle of a line, costs nothing."""

@@ -278,7 +278,7 @@ class TestEffect:
         crawl.add("b.org", 5)
         crawl.run(100)
 
-        assert sorted(host for host, *_ in crawl.asked) == ["a.org"] * 2 + ["b.org"] * 5
+        assert sorted(host for host, *_ in crawl.requested) == ["a.org"] * 2 + ["b.org"] * 5
         assert crawl.order("host a.org")["state"] == "spent"
         crawl.order("set --for a.org HOST_MAX_PAGES 4")
         crawl.order("host a.org retry")
@@ -298,7 +298,7 @@ class TestEffect:
                         Link(f"http://{host}/{number}", "L", f"http://{host}/")
                     )
             crawl.run(100)
-            assert sorted(host for host, *_ in crawl.asked) == ["a.org"] * 3 + ["b.org"]
+            assert sorted(host for host, *_ in crawl.requested) == ["a.org"] * 3 + ["b.org"]
             assert crawl.order("host b.org")["budget"]["over_budget"] == 9
 
             crawl.order("set --for b.org DOMAIN_BUDGET_PAGES 6")

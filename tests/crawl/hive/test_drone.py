@@ -170,13 +170,13 @@ class TestToOthers:
         none, comes back.
         """
         other = ours(drone, wanted=False)
-        asked = Link(f"{other}robots.txt", "P", history=ours(drone)[:-1])
-        drone.ask_robots(asked.pack())
-        assert outbox.batches == [(owner(drone, other), Kind.LINKS, asked.pack())]
+        requested = Link(f"{other}robots.txt", "P", history=ours(drone)[:-1])
+        drone.ask_robots(requested.pack())
+        assert outbox.batches == [(owner(drone, other), Kind.LINKS, requested.pack())]
 
         for_other = Link(f"{ours(drone)}robots.txt", "P", history=other[:-1])
         assert drone.send_robots_failure(for_other)
-        assert not drone.send_robots_failure(asked)
+        assert not drone.send_robots_failure(requested)
         assert outbox.batches[1:] == [
             (owner(drone, other), Kind.ROBOTS, [for_other.pack(), Status.TIMEOUT, b"", "", ""])
         ]

@@ -17,7 +17,7 @@ OF_TRAPS = [
 ]
 
 
-def asked(host: int, target: str):
+def requested(host: int, target: str):
     """The answer to a crawler that accepts no coding, and the links that a reader finds in it."""
     answer = WORLD.answer(WebRequest(host, target))
     return answer, set(read(WORLD.origin(host) + target, unpacked(answer.body), answer.type))
@@ -26,7 +26,7 @@ def asked(host: int, target: str):
 @pytest.mark.parametrize("page", [0, 1, 5, 6, 7, 8, 70])
 def test_tree_pages_have_the_links_they_claim(page):
     """Every link of a tree page, in whatever form, is listed with its source, and no other."""
-    _, found = asked(0, path(page))
+    _, found = requested(0, path(page))
 
     assert found == {(link.source, link.url) for link in anchors(WORLD, 0, page)}
 
@@ -34,7 +34,7 @@ def test_tree_pages_have_the_links_they_claim(page):
 @pytest.mark.parametrize("kind", SOUND)
 def test_special_answers_have_the_links_they_claim(kind):
     """Every link of a special answer is listed with its source, and no other."""
-    answer, found = asked(3, f"/x/{kind}/12" + ("/" if kind == "trap_repeating" else ""))
+    answer, found = requested(3, f"/x/{kind}/12" + ("/" if kind == "trap_repeating" else ""))
 
     assert found == {(link.source, link.url) for link in answer.links}
 
@@ -42,7 +42,7 @@ def test_special_answers_have_the_links_they_claim(kind):
 @pytest.mark.parametrize("kind", [kind for kind in SOUND if kind.startswith("redirect")])
 def test_redirects_lead_where_they_claim(kind):
     """A Location, however written, leads to the URL that the truth knows."""
-    answer, _ = asked(3, f"/x/{kind}/12")
+    answer, _ = requested(3, f"/x/{kind}/12")
     written = [line.partition(": ")[2] for line in answer.headers if line.startswith("Location: ")]
 
     meant = [
@@ -63,7 +63,7 @@ def test_traps_go_on(kind):
 
     for _ in range(30):
         seen.add(target)
-        _, found = asked(3, target)
+        _, found = requested(3, target)
         new = sorted(
             url.removeprefix(origin) for _, url in found if url.removeprefix(origin) not in seen
         )
@@ -74,6 +74,6 @@ def test_traps_go_on(kind):
 
 def test_nothing_leads_where_no_link_leads():
     """No page, special or not, has a link below /never/."""
-    urls = {url for kind in SOUND for _, url in asked(3, f"/x/{kind}/12")[1]}
+    urls = {url for kind in SOUND for _, url in requested(3, f"/x/{kind}/12")[1]}
 
     assert not [url for url in urls if "/never" in url]

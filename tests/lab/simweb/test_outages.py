@@ -58,7 +58,7 @@ def reached(server, address="127.0.0.1", *, seconds=0.3):
     return "reset" if reset else got[9:12].decode()
 
 
-def asked(servers, name="site0.test", kind=pycares.QUERY_TYPE_A):
+def requested(servers, name="site0.test", kind=pycares.QUERY_TYPE_A):
     """The addresses that c-ares gets, or its error's name."""
     channel = pycares.Channel(servers=servers.split(","), timeout=0.3, tries=2)
     done, got = threading.Event(), []
@@ -322,11 +322,11 @@ class TestAddresses:
         addresses = [server.world.address(host) for host in range(4)]
         with server.outages.during("uplink_lost"):
             states = {reached(server, address, seconds=0.1) for address in addresses}
-            answer = asked(server.nameservers)
+            answer = requested(server.nameservers)
 
         assert (states, answer) == ({"time-out"}, "ARES_ETIMEOUT")
         assert {reached(server, address) for address in addresses} == {"200"}
-        assert asked(server.nameservers) == ["127.0.0.1"]
+        assert requested(server.nameservers) == ["127.0.0.1"]
 
     def test_hosts_of_both_worlds(self, simweb):
         """A host of the kind dns_dual has an IPv4 address and an IPv6 address, each of which can
@@ -334,7 +334,7 @@ class TestAddresses:
         """
         server = simweb(1, 10, mix={"dns_dual": 1.0})
         answers = [
-            asked(server.nameserver, kind=kind)
+            requested(server.nameserver, kind=kind)
             for kind in (pycares.QUERY_TYPE_A, pycares.QUERY_TYPE_AAAA)
         ]
         with server.outages.during("address_refused", "::1"):
@@ -355,8 +355,8 @@ class TestAddresses:
 
         assert "::1" in found
         assert len(found) > 1
-        assert asked(server.nameserver, name, pycares.QUERY_TYPE_AAAA) == ["::1"]
-        assert asked(server.nameserver, name) in ([], "ARES_ENODATA")
+        assert requested(server.nameserver, name, pycares.QUERY_TYPE_AAAA) == ["::1"]
+        assert requested(server.nameserver, name) in ([], "ARES_ENODATA")
         assert states == ["refused", "200"]
         assert reached(server, "::1") == "200"
 
@@ -375,18 +375,18 @@ class TestNames:
         """One name fails, the others do not; afterwards it is there again."""
         server = simweb(3, 30)
         with server.outages.during(kind, "site0.test"):
-            during = asked(server.nameservers), asked(server.nameservers, "site1.test")
+            during = requested(server.nameservers), requested(server.nameservers, "site1.test")
 
         assert during == (answer, ["127.0.0.2"])
-        assert asked(server.nameservers) == ["127.0.0.1"]
+        assert requested(server.nameservers) == ["127.0.0.1"]
 
     def test_a_name_leads_inside_for_a_time(self, simweb):
         """It has the address that no crawl may reach; afterwards its own."""
         server = simweb(3, 30)
         with server.outages.during("dns_outside", "site0.test"):
-            during = asked(server.nameservers)
+            during = requested(server.nameservers)
 
-        assert (during, asked(server.nameservers)) == ([OUTSIDE], ["127.0.0.1"])
+        assert (during, requested(server.nameservers)) == ([OUTSIDE], ["127.0.0.1"])
 
     @pytest.mark.parametrize(
         "kind", ["nameserver_silent", "nameserver_servfail", "nameserver_refused"]
@@ -398,17 +398,17 @@ class TestNames:
         """
         server = simweb(1, 1)
         with server.outages.during(kind, "127.0.0.1"):
-            alone, together = asked(server.nameserver), asked(server.nameservers)
+            alone, together = requested(server.nameserver), requested(server.nameservers)
 
         assert alone in ("ARES_ETIMEOUT", "ARES_ESERVFAIL", "ARES_ECONNREFUSED")
         assert together == ["127.0.0.1"]
-        assert asked(server.nameserver) == ["127.0.0.1"]
+        assert requested(server.nameserver) == ["127.0.0.1"]
 
     def test_questions_are_heard(self, simweb):
         """The name server knows when each question came, and at which address, in an outage too."""
         server = simweb(1, 1)
         with server.outages.during("dns_servfail") as outage:
-            asked(server.nameserver)
+            requested(server.nameserver)
 
         (moment, question), *_ = server.names.recent_questions
         assert outage.started <= moment < outage.ended

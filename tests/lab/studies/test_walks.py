@@ -146,7 +146,7 @@ class TestConvergence:
         expected = ranks(links)
         assert abs(chi_square(ends, expected)) < SIX
         assert variation(ends, expected) < bound(len(ends), expected)
-        assert impolite(walk.asked) == []
+        assert impolite(walk.requested) == []
 
 
 class TestSamples:

@@ -120,7 +120,7 @@ class TestDeadEnds:
         found = walk.run(5)
 
         assert [line.status for line in found[:3]] == [200, Status.ROBOTS_FORBIDDEN, 200]
-        assert {url for _, url in walk.asked} == {"http://a/"}
+        assert {url for _, url in walk.requested} == {"http://a/"}
 
     def test_where_every_start_is_refused_walkers_rest(self, db):
         """A walker without an answer goes on a second later, so a walk that finds nothing does not
@@ -241,7 +241,7 @@ class TestPoliteness:
         walk = Walk(db, rules(walkers=20), links)
         walk.run(200)
 
-        assert impolite(walk.asked) == []
+        assert impolite(walk.requested) == []
 
     def test_a_crowded_host_does_not_hold_others_up(self, db):
         """While many walkers wait for one host, those at other hosts go on."""
@@ -266,7 +266,7 @@ class TestPoliteness:
         found = walk.run(40)
 
         assert Counter(line.walker for line in found) == dict.fromkeys(range(4), 10)
-        assert impolite(walk.asked) == []
+        assert impolite(walk.requested) == []
 
 
 class TestEnd:

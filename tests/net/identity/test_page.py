@@ -99,10 +99,10 @@ class Zone:
     """Name servers with a table; what is not in it has no name, and None is not answered."""
 
     def __init__(self, names, addresses=()):
-        self._names, self._addresses, self.asked = names, dict(addresses), []
+        self._names, self._addresses, self.requested = names, dict(addresses), []
 
     async def names(self, address):
-        self.asked.append(address)
+        self.requested.append(address)
         return self._names.get(address, ())
 
     async def addresses(self, name):
@@ -145,4 +145,4 @@ class TestAddresses:
         zone = Zone({})
 
         assert len(asyncio.run(misfits([ip_network("2001:db8::/32")], zone))) == ADDRESSES_LOOKED_UP
-        assert zone.asked[:2] == ["2001:db8::", "2001:db8::1"]
+        assert zone.requested[:2] == ["2001:db8::", "2001:db8::1"]

@@ -101,7 +101,9 @@ def test_a_host_is_asked_for_once(index):
     for path in "xyz":
         server.find(f"http://a.test/{path}", ANSWER)
 
-    assert [(one["url"], one["matchType"]) for one in index.asked] == [("http://a.test/", "host")]
+    assert [(one["url"], one["matchType"]) for one in index.requested] == [
+        ("http://a.test/", "host")
+    ]
 
 
 def test_of_a_large_host_folders_are_asked_for_and_then_urls(index, monkeypatch):
@@ -116,14 +118,14 @@ def test_of_a_large_host_folders_are_asked_for_and_then_urls(index, monkeypatch)
     ]
 
     assert all(found)
-    assert [(one["url"], one["matchType"]) for one in index.asked] == [
+    assert [(one["url"], one["matchType"]) for one in index.requested] == [
         ("http://a.test/", "host"),
         ("http://a.test/a/", "prefix"),
         ("http://a.test/b/", "prefix"),
         ("http://a.test/b/3", "exact"),
         ("http://a.test/b/1", "exact"),
     ]
-    assert index.asked[-1]["sort"] == "reverse"
+    assert index.requested[-1]["sort"] == "reverse"
 
 
 def test_few_captures_are_kept(index, monkeypatch):
@@ -133,7 +135,7 @@ def test_few_captures_are_kept(index, monkeypatch):
     for host in "aaabbbcddddeffa":
         server.find(f"http://{host}.test/x", ANSWER)
 
-    assert [one["url"][7] for one in index.asked] == ["a", "b", "c", "d", "e", "f", "a"]
+    assert [one["url"][7] for one in index.requested] == ["a", "b", "c", "d", "e", "f", "a"]
 
 
 def test_an_address_may_have_a_query(index):
@@ -141,7 +143,7 @@ def test_an_address_may_have_a_query(index):
     index.address += "?key=1"
 
     assert opened(index).find(URL, ANSWER)
-    assert index.asked[0]["key"] == "1"
+    assert index.requested[0]["key"] == "1"
 
 
 def html(site):
@@ -188,7 +190,7 @@ def test_a_bad_answer_is_none(index, why, monkeypatch):
     server, index.fail = opened(index, clock=clock), BAD[why]
     with pytest.raises(CdxServerError, match=why):
         server.find(URL, ANSWER)
-    before = len(index.asked)
+    before = len(index.requested)
     with pytest.raises(CdxServerError, match="not asked for now"):
         server.find(URL, ANSWER)
     clock.now += 1.1
@@ -197,7 +199,7 @@ def test_a_bad_answer_is_none(index, why, monkeypatch):
     clock.now += 1.1
     with pytest.raises(CdxServerError, match="not asked for now"):
         server.find(URL, ANSWER)
-    assert len(index.asked) > before
+    assert len(index.requested) > before
     clock.now += 1
     index.fail = None
 
@@ -252,7 +254,7 @@ def test_a_question_that_was_truncated_is_not_asked_again(index):
 
     with pytest.raises(CdxServerError):
         server.find(URL, ANSWER)
-    assert len(index.asked) == 2
+    assert len(index.requested) == 2
 
 
 def test_a_longer_answer_than_is_read_is_not_whole(index, monkeypatch):
@@ -263,7 +265,7 @@ def test_a_longer_answer_than_is_read_is_not_whole(index, monkeypatch):
     ]
 
     assert opened(index).find(URL, ANSWER)
-    assert [one["matchType"] for one in index.asked] == ["host", "exact"]
+    assert [one["matchType"] for one in index.requested] == ["host", "exact"]
 
 
 def test_nobody_there_is_no_answer():

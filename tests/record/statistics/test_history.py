@@ -61,7 +61,14 @@ def test_a_line_is_compact():
 
     assert json.loads(line(row)) == row
     assert line(row).count(b"\n") == 1
-    assert (row["at"], row["pages"], row["queued"], row["seen"], row["asked"], row["aside"]) == (
+    assert (
+        row["at"],
+        row["pages"],
+        row["queued"],
+        row["seen"],
+        row["requested"],
+        row["aside"],
+    ) == (
         1.7e9,
         5,
         0,

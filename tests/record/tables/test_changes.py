@@ -137,8 +137,8 @@ SECTION = (
 QUESTIONS = re.findall(r"^```sql\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture(name="asked")
-def _asked(tmp_path, monkeypatch):
+@pytest.fixture(name="requested")
+def _requested(tmp_path, monkeypatch):
     """The answers, of a crawl that fetched ten pages again, each after two days; the last three had
     changed.
     """
@@ -157,16 +157,16 @@ def _asked(tmp_path, monkeypatch):
     return [duckdb.sql(question).fetchall() for question in QUESTIONS]
 
 
-def test_what_changed_in_the_last_day(asked):
+def test_what_changed_in_the_last_day(requested):
     """The pages whose text changed, the newest first."""
-    assert [row[0] for row in asked[0]] == ["http://9.example.org/", "http://8.example.org/"]
+    assert [row[0] for row in requested[0]] == ["http://9.example.org/", "http://8.example.org/"]
 
 
-def test_how_often_pages_change(asked):
+def test_how_often_pages_change(requested):
     """By top-level domain, with what was changed more than once between two fetches taken into
     account.
     """
-    ((domain, fetches, changed, rate),) = asked[1]
+    ((domain, fetches, changed, rate),) = requested[1]
 
     assert (domain, fetches, changed) == ("org", 10, 3)
     assert rate == pytest.approx(-log(7.5 / 10.5) / 2)

@@ -287,14 +287,14 @@ class TestOtherWriters:
         if wget is None:
             pytest.skip("there is no wget here")
         with serving() as here:
-            asked = [f"{here}/{number}" for number in range(5)]
+            requested = [f"{here}/{number}" for number in range(5)]
             options = ["-q", f"--warc-file={tmp_path / 'x'}", "-O", str(tmp_path / "out")]
-            subprocess.run([wget, *options, *asked], check=True, cwd=tmp_path)
+            subprocess.run([wget, *options, *requested], check=True, cwd=tmp_path)
         records, lost = read(tmp_path / "x.warc.gz")
         responses = [one for one in records if one.kind == "response"]
 
         assert lost == []
-        assert [one.url for one in responses] == asked
+        assert [one.url for one in responses] == requested
         assert [one.block.partition(b"\r\n\r\n")[2] for one in responses] == [
             b"/0",
             b"/1",

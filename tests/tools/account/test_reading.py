@@ -52,7 +52,7 @@ def end(started, status=200, **more):
     )
 
 
-def asked(at, tries=0, url="http://a.test/"):
+def requested(at, tries=0, url="http://a.test/"):
     return AccountRow(at, "GET", url, "", tries)
 
 
@@ -95,7 +95,7 @@ def test_a_site_has_the_names_below_it():
 
 def test_an_answer_belongs_to_the_last_request_before_its_end():
     """Retries before it have none; neither has a request that was sent after it."""
-    first, again, later = asked(1.0), asked(2.0, 1), asked(5.0)
+    first, again, later = requested(1.0), requested(2.0, 1), requested(5.0)
     ends = [end(1.99), end(9.0, url="http://a.test/other")]
 
     assert join_ends([first, again, later], ends) == [ends[1]]
@@ -106,7 +106,7 @@ def test_an_answer_belongs_to_its_request_where_the_clock_was_set_back():
     """Then lines are not in the order of their times; still no request has the answer of another
     one.
     """
-    ahead, later = asked(1000.0), asked(500.0)
+    ahead, later = requested(1000.0), requested(500.0)
     ends = [end(1000.01), end(500.01, 404)]
 
     assert join_ends([ahead, later], ends) == []
@@ -134,11 +134,12 @@ def test_lines_of_other_sites_and_damaged_lines_are_left_out(tmp_path):
 def test_only_what_a_kill_may_have_taken_is_unknown(tmp_path):
     """A request without an outcome outside all windows was tried again, or had no whole answer."""
     account = SiteAccount(tmp_path, RequestedSite("a.test"), gaps=[UnknownTime(10.0, 20.0)])
-    answered = asked(15.0)
+    answered = requested(15.0)
     answered.end = end(15.0)
 
     assert [
-        may_have_lost_end(account, one) for one in (asked(5.0), asked(15.0), asked(30.0), answered)
+        may_have_lost_end(account, one)
+        for one in (requested(5.0), requested(15.0), requested(30.0), answered)
     ] == [
         False,
         True,
@@ -159,11 +160,11 @@ def test_only_what_a_kill_may_have_taken_is_unknown(tmp_path):
 )
 def test_what_was_kept(notes, status, words):
     """From the annotations of crawl.log."""
-    one = asked(1.0)
+    one = requested(1.0)
     one.end = end(1.0, status, notes=notes)
 
     assert kept(one) == words
-    assert kept(asked(1.0)) == "nothing"
+    assert kept(requested(1.0)) == "nothing"
 
 
 @pytest.mark.parametrize(
@@ -288,7 +289,7 @@ def test_several_connections_are_said(tmp_path):
         "HOST_CONNECTIONS www.a.test": "4",
         "HOST_CONNECTIONS b.test": "8",
     }
-    text = page(SiteAccount(tmp_path, RequestedSite("a.test"), [asked(1.0)], terms=rules), 0.0)
+    text = page(SiteAccount(tmp_path, RequestedSite("a.test"), [requested(1.0)], terms=rules), 0.0)
 
     assert "each of several connections has its own waits" in text
     assert "HOST_CONNECTIONS test=2" in text
@@ -302,7 +303,7 @@ def test_an_owner_is_told_no_more_than_is_so(tmp_path):
     """
 
     def said(**more):
-        return page(SiteAccount(tmp_path, RequestedSite("a.test"), [asked(1.0)], **more), 0.0)
+        return page(SiteAccount(tmp_path, RequestedSite("a.test"), [requested(1.0)], **more), 0.0)
 
     assert "All requests to this site" in said()
     assert "All requests to this site" not in said(without_log=["drone-1"])
@@ -321,7 +322,7 @@ def test_a_page_that_was_not_asked_for(tmp_path):
         SiteAccount(
             tmp_path,
             RequestedSite("a.test"),
-            [asked(0.5, url="http://a.test/robots.txt")],
+            [requested(0.5, url="http://a.test/robots.txt")],
             [forbidden],
         ),
         0.0,
@@ -336,7 +337,7 @@ def test_no_text_of_a_server_is_a_formula_or_markup(tmp_path):
     """The page escapes, and the sheet puts an apostrophe before what a spreadsheet would reckon
     out.
     """
-    one = asked(1.0, url="http://a.test/<script>")
+    one = requested(1.0, url="http://a.test/<script>")
     one.end = end(1.0, url=one.url, notes="=1+1")
     account = SiteAccount(tmp_path, RequestedSite("a.test"), [one])
     row = next(csv.DictReader(io.StringIO("".join(csv_lines(account)))))

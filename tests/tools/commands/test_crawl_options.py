@@ -45,7 +45,7 @@ def crawl(folder, *args):
     )
 
 
-def asked(folder):
+def requested(folder):
     """The hosts of the pages in a crawl's log, with their numbers."""
     rows = [line.split() for line in (folder / "logs/crawl.log").read_text().splitlines()]
     urls = [row[3] for row in rows if not row[3].endswith("/robots.txt")]
@@ -65,14 +65,14 @@ class TestUrls:
         run = crawl(tmp_path, f"{two[0]}/", *LOCAL)
 
         assert run.returncode == 0, run.stderr
-        assert asked(tmp_path / "crawls" / folder_of(two[0])) == {two[0]: PAGES}
+        assert requested(tmp_path / "crawls" / folder_of(two[0])) == {two[0]: PAGES}
 
     def test_a_host_without_a_scheme(self, two, tmp_path):
         """It means http."""
         run = crawl(tmp_path, two[1].removeprefix("http://"), *LOCAL)
 
         assert run.returncode == 0, run.stderr
-        assert asked(tmp_path / "crawls" / folder_of(two[1])) == {two[1]: PAGES}
+        assert requested(tmp_path / "crawls" / folder_of(two[1])) == {two[1]: PAGES}
 
     @pytest.mark.parametrize(
         "host", ["intranet:8000", "127.0.0.1:8000", "[::1]:8000/a", "localhost"]
@@ -89,19 +89,19 @@ class TestUrls:
         run = crawl(tmp_path, f"{two[0]}/", "--scope", "any", "-o", "here", *LOCAL)
 
         assert run.returncode == 0, run.stderr
-        assert asked(tmp_path / "here") == {two[0]: PAGES, two[1]: PAGES}
+        assert requested(tmp_path / "here") == {two[0]: PAGES, two[1]: PAGES}
 
     def test_a_scope_of_the_project(self, two, tmp_path):
         """What a setting says goes before the default."""
         crawl(tmp_path, f"{two[0]}/", "-s", "URL_SCOPE=any", "-o", "here", *LOCAL)
 
-        assert asked(tmp_path / "here") == {two[0]: PAGES, two[1]: PAGES}
+        assert requested(tmp_path / "here") == {two[0]: PAGES, two[1]: PAGES}
 
     def test_two_sites(self, two, tmp_path):
         """The folder has the name of the first, and says that there is another."""
         crawl(tmp_path, *two, *LOCAL)
 
-        assert asked(tmp_path / "crawls" / f"{folder_of(two[0])}+1") == {
+        assert requested(tmp_path / "crawls" / f"{folder_of(two[0])}+1") == {
             two[0]: PAGES,
             two[1]: PAGES,
         }
@@ -124,7 +124,7 @@ class TestUrls:
         for more in ((), ("--fresh",)):
             crawl(tmp_path, two[0], "-o", "here", *more, *LOCAL)
 
-        assert asked(tmp_path / "here") == asked(tmp_path / "here.1") == {two[0]: PAGES}
+        assert requested(tmp_path / "here") == requested(tmp_path / "here.1") == {two[0]: PAGES}
 
     def test_a_file_of_items(self, two, tmp_path):
         """-o with the name of a feed is Scrapy's, as for any spider."""
@@ -132,7 +132,7 @@ class TestUrls:
 
         assert run.returncode == 0, run.stderr
         assert len((tmp_path / "items.jsonl").read_text().splitlines()) == PAGES
-        assert asked(tmp_path / "crawls" / folder_of(two[0])) == {two[0]: PAGES}
+        assert requested(tmp_path / "crawls" / folder_of(two[0])) == {two[0]: PAGES}
 
 
 class TestFiles:
@@ -144,7 +144,7 @@ class TestFiles:
         run = crawl(tmp_path, "some.txt", "--limit", "1", *LOCAL)
 
         assert run.returncode == 0, run.stderr
-        assert asked(tmp_path / "crawls/some") == {two[0]: PAGES, two[1]: PAGES}
+        assert requested(tmp_path / "crawls/some") == {two[0]: PAGES, two[1]: PAGES}
 
     def test_one_that_is_not_there(self, tmp_path):
         """Its name is said, and it is not taken for a host."""

@@ -19,10 +19,10 @@ READING = ["crawls", "status", "hosts", "why", "search", "page"]
 class Pages(Site):
     """A page that links to eleven others."""
 
-    asked = 0
+    requested = 0
 
     def answer(self):
-        type(self).asked += 1
+        type(self).requested += 1
         links = "".join(f"<a href=/{one}>page</a>" for one in range(1, PAGES))
         text = f"<title>Page {self.path}</title><p>Number {self.path[1:]}</p>{links}"
         status = 404 if self.path == "/robots.txt" else 200
@@ -91,12 +91,12 @@ def test_reading(folder, site):
 
 def test_nothing_is_fetched_unless_allowed(folder, site):
     """There is no tool that crawls, and none that commands."""
-    before = Pages.asked
+    before = Pages.requested
     _, answers = talk(folder, [("crawl", {"url": f"{site}/", "pages": 1}), ("commands", {})])
 
     assert [failed for failed, _ in answers] == [True, True]
     assert answers[0][1] == f"crawl: there are {', '.join(READING)}"
-    assert Pages.asked == before
+    assert Pages.requested == before
 
 
 def test_a_crawl_within_scope_and_budget(folder, site):

@@ -29,7 +29,7 @@ def link(url, via="http://s.test/", path="L"):
     return Link(url, path, via, "http://s.test/")
 
 
-def crawled(jobdir, asked=(), found=(), *, clean=True, outputs=None, **settings):
+def crawled(jobdir, requested=(), found=(), *, clean=True, outputs=None, **settings):
     """A crawl that followed no links has asked for these, and found those: one page's links after
     the other.
 
@@ -45,7 +45,7 @@ def crawled(jobdir, asked=(), found=(), *, clean=True, outputs=None, **settings)
             file = files.open(f"{name}.open")
             file.write(data)
             file.finish()
-        for one in asked:
+        for one in requested:
             log.finished(one if isinstance(one, Link) else link(one), Outcome(200, 0.1), None, [])
         for links in found or ():
             left.add([one.pack() if isinstance(one, Link) else link(one).pack() for one in links])

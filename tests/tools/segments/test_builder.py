@@ -35,7 +35,7 @@ EXACT, BLOOM = "webcrawl.frontier.seen.disk.DiskSeen", "webcrawl.frontier.seen.b
 @pytest.mark.parametrize("store", [EXACT, BLOOM])
 def test_what_is_new(tmp_path, store):
     """Not what was asked for, whenever it was found; each once; by domain."""
-    crawl = crawled(tmp_path / "job", asked=[A, D], found=[[D, C, A], [B, C, A]])
+    crawl = crawled(tmp_path / "job", requested=[A, D], found=[[D, C, A], [B, C, A]])
 
     assert build(crawl, store=store) == [B, C]
 
@@ -43,10 +43,10 @@ def test_what_is_new(tmp_path, store):
 @pytest.mark.parametrize("store", [EXACT, BLOOM])
 def test_the_next_segment_has_only_what_came_since(tmp_path, store):
     """The index lasts from build to build."""
-    crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
+    crawl = crawled(tmp_path / "job", requested=[A], found=[[B]])
     assert build(crawl, store=store) == [B]
     assert build(crawl, store=store) == []
-    crawled(crawl, asked=[B], found=[[A, B, C]])
+    crawled(crawl, requested=[B], found=[[A, B, C]])
 
     assert build(crawl, store=store) == [C]
 
@@ -54,15 +54,15 @@ def test_the_next_segment_has_only_what_came_since(tmp_path, store):
 def test_another_crawl_in_the_same_folder(tmp_path, caplog):
     """It is read from its beginning, however long its logs are."""
     index, crawl = (
-        crawled(tmp_path / "index", asked=[A]),
-        crawled(tmp_path / "job", asked=[B], found=[[B]]),
+        crawled(tmp_path / "index", requested=[A]),
+        crawled(tmp_path / "job", requested=[B], found=[[B]]),
     )
     assert build(index, crawl) == []
     rmtree(crawl)
     with closing(CrawlDB(crawl / "state")) as db:
         db.set("key", b"another crawl's.")
         db.checkpoint()
-    crawled(crawl, asked=[C], found=[[D], [B], [A]])
+    crawled(crawl, requested=[C], found=[[D], [B], [A]])
 
     assert build(index, crawl) == [D]
     assert build(index, crawl) == []
@@ -76,7 +76,7 @@ def test_a_segment_that_nobody_has_crawled(tmp_path):
     """It is named at the next build, for its URLs are in no other: a kill may have taken all that
     its crawl did.
     """
-    crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
+    crawl = crawled(tmp_path / "job", requested=[A], found=[[B]])
     done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -85,7 +85,7 @@ def test_a_segment_that_nobody_has_crawled(tmp_path):
     assert done.stderr.startswith(
         f"{crawl / FOLDER / 'segment-000001.csv'}: nothing was requested since"
     )
-    crawled(crawl, asked=[B], found=[[C]])
+    crawled(crawl, requested=[B], found=[[C]])
     assert command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv").stderr == ""
 
 
@@ -93,9 +93,9 @@ def test_a_segment_that_was_crawled_and_gave_nothing(tmp_path):
     """It is not named at later builds: what was asked for since is known to all of them, not to the
     first alone.
     """
-    crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
+    crawl = crawled(tmp_path / "job", requested=[A], found=[[B]])
     assert build(crawl) == [B]
-    crawled(crawl, asked=[B], found=[[A]])
+    crawled(crawl, requested=[B], found=[[A]])
     assert build(crawl) == []
     with builder(crawl) as made:
         made.read(earlier_crawls(crawl))
@@ -116,8 +116,8 @@ def test_an_index_keeps_its_kind(tmp_path):
 
 def test_what_one_crawl_asked_for_another_need_not(tmp_path):
     """Several crawls are read together, whatever their order."""
-    first = crawled(tmp_path / "1", asked=[A], found=[[B, C]])
-    second = crawled(tmp_path / "2", asked=[B], found=[[A, D]])
+    first = crawled(tmp_path / "1", requested=[A], found=[[B, C]])
+    second = crawled(tmp_path / "2", requested=[B], found=[[A, D]])
 
     assert build(first, second) == [C, D]
 
@@ -125,7 +125,7 @@ def test_what_one_crawl_asked_for_another_need_not(tmp_path):
 def test_robots_txt_is_a_page_as_well(tmp_path):
     """That it was fetched for other pages does not count."""
     robots = link(f"{A}robots.txt", path="P")
-    crawl = crawled(tmp_path / "job", asked=[A, robots], found=[[robots.url, A]])
+    crawl = crawled(tmp_path / "job", requested=[A, robots], found=[[robots.url, A]])
 
     assert build(crawl) == [robots.url]
 
@@ -178,7 +178,7 @@ def test_what_no_checkpoint_has_is_left_for_later(tmp_path):
 
 def test_a_running_crawl_may_be_read(tmp_path):
     """It is looked at without its lock, and keeps running."""
-    crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
+    crawl = crawled(tmp_path / "job", requested=[A], found=[[B]])
     with closing(CrawlDB(crawl / "state")) as db:
         assert build(crawl) == [B]
         db.set(CLEAN, b"1")
@@ -198,7 +198,7 @@ def test_a_log_that_was_set_back(tmp_path):
     """A log that is shorter than what was read of it is another one: what stands there now may
     never have been read.
     """
-    crawl = crawled(tmp_path / "job", asked=[A, B], found=[[C]])
+    crawl = crawled(tmp_path / "job", requested=[A, B], found=[[C]])
     build(crawl)
     with (
         builder(crawl) as made,
@@ -224,7 +224,7 @@ def test_a_line_that_is_no_link_is_damage(tmp_path):
 
 def test_a_crawl_whose_links_nobody_knows(tmp_path, caplog):
     """It followed links, and left no tables: that is told, and counts as lost."""
-    crawl = crawled(tmp_path / "job", asked=[A], found=None)
+    crawl = crawled(tmp_path / "job", requested=[A], found=None)
     with builder(crawl) as made:
         made.read(earlier_crawls(crawl))
         assert made.lost == 1
@@ -245,7 +245,7 @@ def test_tables_that_were_taken_away(tmp_path, caplog):
     others.
     """
     crawl = crawled(
-        tmp_path / "job", asked=[A], found=None, outputs={"tables/links-00000.parquet": b"rows"}
+        tmp_path / "job", requested=[A], found=None, outputs={"tables/links-00000.parquet": b"rows"}
     )
     (crawl / "tables/links-00000.parquet").unlink()
     with builder(crawl) as made:
@@ -267,7 +267,7 @@ def test_a_folder_without_a_crawl_is_named_in_one_line(tmp_path):
         earlier_crawls(tmp_path / "none")
     with pytest.raises(NoCrawl, match="not a crawl"):
         earlier_crawls(tmp_path)
-    crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
+    crawl = crawled(tmp_path / "job", requested=[A], found=[[B]])
     build(crawl)
     with pytest.raises(NoCrawl, match="is not a crawl, but the index of segments"):
         earlier_crawls(crawl / FOLDER)
@@ -275,7 +275,7 @@ def test_a_folder_without_a_crawl_is_named_in_one_line(tmp_path):
 
 def test_a_name_that_is_no_text_is_named_in_one_line(tmp_path):
     """By a name that is not UTF-8 nothing could be noted in the state."""
-    crawl = crawled(tmp_path / os.fsdecode(b"job\xff"), asked=[A], found=[[B]])
+    crawl = crawled(tmp_path / os.fsdecode(b"job\xff"), requested=[A], found=[[B]])
     done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
 
     why = "the path has control or invalid characters, so progress cannot be recorded under it: rename it"
@@ -284,7 +284,7 @@ def test_a_name_that_is_no_text_is_named_in_one_line(tmp_path):
 
 def test_a_drone_that_is_not_here(tmp_path, caplog):
     """A line names it: its links will be missing."""
-    crawled(tmp_path / "drone-0", asked=[A], found=[[B]])
+    crawled(tmp_path / "drone-0", requested=[A], found=[[B]])
     named(tmp_path, (0, 1))
 
     assert len(earlier_crawls(tmp_path)) == 1
@@ -308,7 +308,7 @@ def test_many_are_read_in_portions(tmp_path, monkeypatch):
         [f"http://h{at % 17}.test/{at * 7 % 900}" for at in range(first, first + 30)]
         for first in range(0, 1800, 30)
     ]
-    crawl = crawled(tmp_path / "job", asked=pages[0], found=pages)
+    crawl = crawled(tmp_path / "job", requested=pages[0], found=pages)
 
     found = build(crawl, most=10_000, needed=1)
     while more := build(crawl, most=10_000, needed=1):
@@ -349,14 +349,14 @@ class TestFaults:
         been.
         """
         monkeypatch.setattr(module, "POOL_BYTES", 2000)
-        whole = self.everything(crawled(tmp_path / "whole", asked=PAGES[:3], found=[PAGES]))
+        whole = self.everything(crawled(tmp_path / "whole", requested=PAGES[:3], found=[PAGES]))
         counting = BreakingDisk()
-        self.everything(crawled(tmp_path / "count", asked=PAGES[:3], found=[PAGES]), counting)
+        self.everything(crawled(tmp_path / "count", requested=PAGES[:3], found=[PAGES]), counting)
 
         tried = [*range(1, counting.operations + 1)]
         failed = 0
         for at in tried[:: max(1, len(tried) // 10)]:
-            crawl = crawled(tmp_path / str(at), asked=PAGES[:3], found=[PAGES])
+            crawl = crawled(tmp_path / str(at), requested=PAGES[:3], found=[PAGES])
             found = []
             try:
                 while more := build(
@@ -412,7 +412,7 @@ def test_no_file_takes_the_place_of_a_device(tmp_path):
     """It is refused before anything is built: a file is put in place by its name, and the pipe
     would be gone.
     """
-    crawl, pipe = crawled(tmp_path / "job", asked=[A], found=[[B]]), tmp_path / "pipe"
+    crawl, pipe = crawled(tmp_path / "job", requested=[A], found=[[B]]), tmp_path / "pipe"
     os.mkfifo(pipe)
 
     done = command("scrapy", "segments", "build", crawl, "-o", pipe)
@@ -424,7 +424,7 @@ def test_no_file_takes_the_place_of_a_device(tmp_path):
 
 def test_a_link_stays_one(tmp_path):
     """The file that it names becomes the segment."""
-    crawl, link = crawled(tmp_path / "job", asked=[A], found=[[B]]), tmp_path / "segment.csv"
+    crawl, link = crawled(tmp_path / "job", requested=[A], found=[[B]]), tmp_path / "segment.csv"
     (tmp_path / "other").mkdir()
     link.symlink_to(tmp_path / "other/segment.csv")
 

@@ -45,7 +45,7 @@ def pages(numbers):
 
 def crawl(folder, *, clean=True, **tables):
     return crawled(
-        folder, asked=["http://a.test/"], found=None, clean=clean,
+        folder, requested=["http://a.test/"], found=None, clean=clean,
         outputs={f"tables/{name.replace('_', '-')}.parquet": data for name, data in tables.items()},
     )  # fmt: skip
 

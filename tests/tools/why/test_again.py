@@ -102,8 +102,8 @@ def test_many_visits(web):
         (answer,) = crawls.answers([URL])
     said, told = answer.to_json(), text_of(answer).splitlines()
 
-    assert said["counts"] == {"log": len(web.asked), "archive": 0}
-    assert len(web.asked) > MAX_VISITS == len(said["log"])
+    assert said["counts"] == {"log": len(web.requested), "archive": 0}
+    assert len(web.requested) > MAX_VISITS == len(said["log"])
     assert sum(line in "\n".join(told) for line in said["log"]) == 5
     assert said["log"][-1] in "\n".join(told)
-    assert any(line.endswith(f"and {len(web.asked) - 5} earlier ones") for line in told)
+    assert any(line.endswith(f"and {len(web.requested) - 5} earlier ones") for line in told)

@@ -25,7 +25,7 @@ def _crawl(tmp_path):
             *(f"http://b.test/{number}" for number in range(2, 50)),
         ]
     ]
-    return crawled(tmp_path / "job", asked=[A], found=found, URL_FOLLOW=False)
+    return crawled(tmp_path / "job", requested=[A], found=found, URL_FOLLOW=False)
 
 
 def test_in_the_log(crawl):
@@ -69,7 +69,7 @@ def test_in_a_segment(crawl, url):
 
 def test_what_was_asked_for(crawl):
     """It is fetched, wherever it was found again."""
-    crawled(crawl, asked=[B], found=[[B]], URL_FOLLOW=False)
+    crawled(crawl, requested=[B], found=[[B]], URL_FOLLOW=False)
 
     assert why(crawl, B).state == "fetched"
 

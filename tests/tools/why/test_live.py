@@ -22,7 +22,7 @@ def crawl_of(root, server, **settings):
     return Crawl(root / "job", {"seeds": root / "seeds.txt"}, own)
 
 
-def asked(server):
+def requested(server):
     return [hit.url for hit in server.log.hits if not hit.url.endswith("/robots.txt")]
 
 

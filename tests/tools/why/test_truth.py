@@ -66,14 +66,14 @@ def world(simweb):
 def expected(server, seeds):
     """What the truth says of each URL, and how often the server was asked for it."""
     wait_until_idle(server)
-    asked = Counter(hit.url for hit in server.log.hits)
+    requested = Counter(hit.url for hit in server.log.hits)
     said = truth(
         server.world,
         seeds,
         "seeds",
         wanted=lambda url: "/x/nul/" not in url and "/shop/" not in url,
     )
-    return said, asked
+    return said, requested
 
 
 def answered(root, urls):
@@ -103,7 +103,7 @@ def test_a_finished_crawl(simweb, tmp_path):
     server, seeds = world(simweb)
     assert crawl(tmp_path, server, seeds).run() == 0
 
-    said, asked = expected(server, seeds)
+    said, requested = expected(server, seeds)
     strangers = [f"{url}never-linked" for url in seeds if not said.never(url)]
     urls = sorted({*said.must, *said.may, *said.excluded, *strangers})
     answers, log = answered(tmp_path, urls), logged(tmp_path)
@@ -111,7 +111,7 @@ def test_a_finished_crawl(simweb, tmp_path):
     assert len(urls) > 1000
     for url in said.must:
         right = "fetched" if log[url] > 0 else "dropped"
-        assert (answers[url].state, asked[url] > 0) == (right, True), url
+        assert (answers[url].state, requested[url] > 0) == (right, True), url
         number = answers[url].kind.split()[1].rstrip(":")
         assert number == str(log[url]), url
     for url in said.must:
@@ -164,7 +164,7 @@ def test_a_crawl_that_was_stopped(simweb, tmp_path):
     running.interrupt()
     assert running.wait() == 0
 
-    said, asked = expected(server, seeds)
+    said, requested = expected(server, seeds)
     urls = sorted({*said.must, *said.excluded})
     answers, log, links = answered(tmp_path, urls), logged(tmp_path), linked(tmp_path)
 
@@ -179,7 +179,7 @@ def test_a_crawl_that_was_stopped(simweb, tmp_path):
         else:
             assert state == "unknown", url
         if state == "queued" and answers[url].details["queue"]["where"] == "host":
-            assert asked[url] <= 1
+            assert requested[url] <= 1
     for url, reason in said.excluded.items():
         if reason in ("filtered", "out of scope"):
             assert answers[url].state == "refused", url
