@@ -96,8 +96,8 @@ def record_dashboard(folder: Path) -> bytes:
         with subprocess.Popen(shown, stdout=subprocess.PIPE, text=True) as dashboard:  # noqa: S603 - as above
             address = re.search(r"http://\S+", next(iter(dashboard.stdout or ())))
             base, _, token = address[0].partition("?token=") if address else ("", "", "")
-            asked = Request(f"{base}api/crawls", headers={"Authorization": f"Bearer {token}"})  # noqa: S310 - loopback
-            with urlopen(asked) as answer:  # noqa: S310 - loopback
+            request = Request(f"{base}api/crawls", headers={"Authorization": f"Bearer {token}"})  # noqa: S310 - loopback
+            with urlopen(request) as answer:  # noqa: S310 - loopback
                 crawl = json.load(answer)[0]["id"]
             picture = photographed(
                 f"{base}c/{crawl}", HIGH, folder / "dashboard", f"{base}?token={token}"

@@ -11,7 +11,7 @@ from webcrawl.frontier.politeness.mercator import Mercator
 LEFT, TOP, SECOND = 160, 44, 17.5  # pixels
 LASTS = 33.0  # seconds
 FAST, SLOW = 0.1, 2.0  # seconds that a download takes
-ASKED = 30.0  # seconds of a Retry-After
+RETRY_AFTER = 30.0  # seconds of a Retry-After
 CONNECTIONS = 4
 
 
@@ -33,8 +33,8 @@ def drawn() -> str:
     _span(picture, TOP + 54, SLOW, wait, f"{wait:g} s: {factor:g} times the answer's time")
 
     _named(picture, TOP + 108, "Retry-After: 30", "in the answer")
-    _row(picture, TOP + 108, FAST, ASKED)
-    _span(picture, TOP + 108, FAST, ASKED, f"{ASKED:g} s, as the host asks")
+    _row(picture, TOP + 108, FAST, RETRY_AFTER)
+    _span(picture, TOP + 108, FAST, RETRY_AFTER, f"{RETRY_AFTER:g} s, as the host asks")
 
     _named(picture, TOP + 170, f"{CONNECTIONS} connections", "to one host")
     wait = policy.wait([FAST])

@@ -216,7 +216,7 @@ Entry = tuple[float, int, Host]  # when a host is due, and a number that no othe
 
 
 class FifoLook(NoLook):
-    """The heap has an entry for each host that may be asked, when its time has come."""
+    """The heap has an entry for each host that may be requested, when its time has come."""
 
     def __init__(
         self,
@@ -279,7 +279,7 @@ class FifoFrontier(Bare):
         self.counters.update(saved.get("counters", {}))
         for name, ready_at, times, delay, failures, retired in saved.get("hosts", ()):
             host = self._hosts[name] = Host(name, ready_at, times, delay, failures, retired=retired)
-            if now:  # it may have been asked since
+            if now:  # it may have been requested since
                 host.ready_at = max(ready_at, now + self._wait(host))
         for name, until in self._told.until.items():
             self._host(name).ready_at = max(self._host(name).ready_at, until)
