@@ -40,7 +40,7 @@ def test_code_has_no_headings():
     assert [headings for headings, _ in paths(text)] == [["A"], ["B"]]
 
 
-def test_long_sections_are_cut_at_the_best_place():
+def test_long_sections_are_split_at_the_best_place():
     """Between paragraphs, or else lines, sentences, words, of the second half, or else anywhere."""
     half = "x" * 60
     text = f"{half}\n{half} {half}.\n\n{half}"
@@ -52,7 +52,7 @@ def test_long_sections_are_cut_at_the_best_place():
 
 
 def test_a_page_of_headings():
-    """After the first 10,000 headings a page is cut by its size alone."""
+    """After the first 10,000 headings a page is split by its size alone."""
     assert len([*chunks("# a\nb\n" * 100_000, 2000)]) < 2 * MOST
 
 

@@ -599,8 +599,8 @@ class TestNothingIsLostOrDoubled:
 
         assert one.times("/")[1] == pytest.approx(2 * HOUR + 10, abs=10)
 
-    def test_put_back_and_cut(self, web):
-        """A page that could not be tried, or was cut, comes again with all that is known of it."""
+    def test_put_back_and_cancelled(self, web):
+        """A page that could not be tried, or was cancelled, comes again with all that is known of it."""
         one = web({"/": Document(b"<p>1", etag='"1"')})
         one.run(HOUR - 1)
         one.now += 2

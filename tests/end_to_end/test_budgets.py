@@ -45,7 +45,7 @@ def test_a_crawl_of_a_trap_ends_and_goes_on_with_a_larger_budget(server, tmp_pat
 
 
 def test_links_of_others_bring_a_domain_on(server, tmp_path):
-    """The trap is cut by its reputation: one to which no more than three hosts link has few pages."""
+    """The trap is limited by its reputation: one to which no more than three hosts link has few pages."""
     crawl = crawl_of(server, tmp_path, DOMAIN_BUDGET_PAGES=5, **SETTINGS)
 
     assert crawl.run() == 0

@@ -126,8 +126,8 @@ class TestShortBody:
 
 
 @pytest.mark.parametrize("settings", [{}, *in_campaign({"RETRY_TIMES": 0})])
-def test_an_outage_cuts_nothing_short(tmp_path, settings):
-    """Downloads that an outage of our own network cut are made again, charged to nobody, and all
+def test_an_outage_truncates_nothing(tmp_path, settings):
+    """Downloads that an outage of our own network truncated are made again, charged to nobody, and all
     pages are whole.
     """
     hosts = FailingHosts(20, 12, lambda *_: WHOLE, pause=0.3)

@@ -16,7 +16,7 @@ def _pool(tmp_path):
     db.close()
 
 
-def test_a_wait_of_weeks_is_cut_to_a_day(pool):
+def test_a_wait_of_weeks_is_limited_to_a_day(pool):
     """Its host looks again after a day, so that a few queues are enough."""
     queue = DeferredHostQueue(pool.fifo, ())
     assert MOST <= queue.push("a", 30 * MOST, 0.0) <= STEP * MOST

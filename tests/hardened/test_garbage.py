@@ -2,7 +2,7 @@
 
 # Seen on 2026-11-21, before this was fixed: tracebacks of 26 to 97 lines, most of them of an
 # OSError. A pipe in place of the database was waited for without an end. With a link that leads
-# nowhere, or without a database, a new crawl was begun, with status 0: it cut the old logs, and
+# nowhere, or without a database, a new crawl was begun, with status 0: it truncated the old logs, and
 # wrote over an archive that was begun in the same second.
 
 import os

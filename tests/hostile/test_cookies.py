@@ -28,7 +28,7 @@ def answer(host, path, _):
 
 
 def test_cookies_are_bounded(tmp_path):
-    """A flood is cut to COUNT cookies and BYTES bytes, a loop ends, no host gets another one's
+    """A flood is limited to COUNT cookies and BYTES bytes, a loop ends, no host gets another one's
     cookies.
     """
     with sites(answer) as served:

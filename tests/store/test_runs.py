@@ -274,7 +274,7 @@ class TestDamage:
             small.write_bytes(whole[:at] + whole[at + 8 :])
             assert _damages(small), at
 
-    def test_a_file_cut_while_it_is_read_is_noticed(self, tmp_path):
+    def test_a_file_truncated_while_it_is_read_is_noticed(self, tmp_path):
         """Reading pages that have been truncated raises DamagedFile instead of looping."""
         keys = _many(5 * PAGE)
         run = _write(tmp_path / "a.run", keys)

@@ -75,7 +75,7 @@ def hive_snapshot(jobdirs, *, archive=True, moved=False, stopped=False, **settin
 
     Assert that each URL is in one place of one drone, and in one seen store. If `moved`, slots have
     changed hands: their former owners still know what was seen, and have answers to attempts. If
-    `stopped`, a process stood still for a while: an answer that its deadline cut off meanwhile is
+    `stopped`, a process stood still for a while: an answer that its deadline truncated meanwhile is
     archived, and is no attempt of the URL.
     """
     parts = [

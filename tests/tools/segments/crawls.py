@@ -61,7 +61,7 @@ def builder(jobdir, disk=None, store="", **settings):
 
 
 def build(*jobdirs, most=1000, needed=10, disk=None, store="", **settings):
-    """The URLs of the next segment, and what was cut."""
+    """The URLs of the next segment, and what was taken."""
     with builder(jobdirs[0], disk, store, **settings) as made:
         if made.undelivered is None:
             made.read([left for jobdir in jobdirs for left in earlier_crawls(jobdir)])

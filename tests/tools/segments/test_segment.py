@@ -1,4 +1,4 @@
-"""The URLs that wait for a segment, and the segment that is cut from them: a seed list."""
+"""The URLs that wait for a segment, and the segment that is taken from them: a seed list."""
 
 from collections import Counter
 from contextlib import closing
@@ -129,7 +129,7 @@ def test_what_no_checkpoint_names_is_removed(tmp_path):
 
 @pytest.mark.parametrize("how", ["gone", "shorter", "other bytes"])
 def test_a_damaged_pool_is_one_line_before_anything_is_truncated(tmp_path, how):
-    """A file that is not as it was written is one line, before anything is cut from it."""
+    """A file that is not as it was written is one line, before anything is taken from it."""
     db, pool = opened(tmp_path)
     pool.add([record("a.test", at) for at in range(100)])
     db.checkpoint()
@@ -371,7 +371,7 @@ def test_how_many_of_each_host(hosts, most, needed, cap):
     st.lists(st.integers(1, 60), min_size=1, max_size=60), st.integers(1, 400), st.integers(1, 30)
 )
 def test_never_more_than_asked_for_and_busy_to_the_end(hosts, most, needed):
-    """The segment is not too large; hosts that have more than it takes are cut only when too few
+    """The segment is not too large; hosts that have more than it takes are limited only when too few
     would be left.
     """
     cap = max_urls_per_host(Counter(hosts), most, needed)
