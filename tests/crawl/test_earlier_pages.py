@@ -92,7 +92,7 @@ def test_no_answer_is_counted_and_told_once(ask, caplog):
 
 
 def test_a_page_waits_only_so_long(ask, monkeypatch):
-    """Whoever drips its answer is cancelled; the end of the crawl does not wait for it either."""
+    """Who drips an answer is not waited for; the end of the crawl does not wait for it either."""
     monkeypatch.setattr(earlier_pages, "PATIENCE", 0.2)
     over = Event()
     with cdx_server() as slow:

@@ -198,7 +198,7 @@ class Since:
         """
         if not _has_earlier_state(trip, url, headers):
             return None
-        known = await self._found(self._earlier.of_url, visible(url))
+        known = await self._look_up(self._earlier.of_url, visible(url))
         trip.begun = time.monotonic()  # a slow disk does not make the host a slow one
         if known is None or known.page is None:
             return known
@@ -260,7 +260,7 @@ class Since:
         if exchange.state.refers is not None or not is_comparable(exchange):
             return
         try:
-            exchange.state.refers = await self._found(self._earlier.of_answer, exchange)
+            exchange.state.refers = await self._look_up(self._earlier.of_answer, exchange)
             # A CDX server is asked after the answer: none finds a digest without its URL, and none
             # has bodies for a 304, so nothing would be gained before the request.
             if exchange.state.refers is None and self._servers is not None:
@@ -269,7 +269,7 @@ class Since:
             self._fail(error)
             raise
 
-    async def _found(self, look: Callable[[A], T], what: A) -> T:
+    async def _look_up(self, look: Callable[[A], T], what: A) -> T:
         """Return the finding of a thread, and count what could not be read meanwhile."""
         found = await asyncio.wrap_future(next(self._next_workers).submit(look, what))
         lost = self._earlier.lost - self._lost_counted

@@ -128,7 +128,7 @@ def test_what_no_checkpoint_names_is_removed(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["gone", "shorter", "other bytes"])
-def test_a_damaged_pool_is_one_line_before_anything_is_truncated(tmp_path, how):
+def test_a_damaged_pool_is_one_line_before_anything_is_taken(tmp_path, how):
     """A file that is not as it was written is one line, before anything is taken from it."""
     db, pool = opened(tmp_path)
     pool.add([record("a.test", at) for at in range(100)])
