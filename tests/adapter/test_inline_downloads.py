@@ -34,7 +34,7 @@ def _site():
 
 @pytest.fixture(name="crawl_of")
 def _crawl_of(tmp_path, site):
-    """A crawl of these hosts, none of which is asked more often than every WAIT seconds."""
+    """A crawl of these hosts, none of which is requested more often than every WAIT seconds."""
     (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {host}\n" for host in HOSTS))
     common = {
         "SPIDER_MODULES": f"webcrawl.adapter.spiders,{SPIDERS}",
@@ -232,7 +232,7 @@ class TestAnswers:
         assert awaiting("moved") == [["a.test/to/moved"]]
         site.check_polite(WAIT)
 
-    def test_a_bad_answer_is_asked_for_again(self, site, awaiting):
+    def test_a_bad_answer_is_requested_again(self, site, awaiting):
         """A download is tried three times, as a queued one, at its host's next turn; `dont_retry`
         prevents it.
         """
@@ -271,7 +271,7 @@ class TestAnswers:
         ]
 
     def test_a_stored_answer_takes_no_turn(self, tmp_path, site, awaiting):
-        """What Scrapy's HTTP cache has is not asked for, awaited or queued, and no host waits
+        """What Scrapy's HTTP cache has is not requested, awaited or queued, and no host waits
         because of it.
         """
         cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": tmp_path / "cache"}

@@ -19,7 +19,7 @@ from webcrawl.store.crawldb import CrawlDB
 
 
 class Guarded(Site):
-    """Whatever is asked for, and a robots.txt that forbids some of it."""
+    """Whatever is requested, and a robots.txt that forbids some of it."""
 
     def answer(self):
         self.say(

@@ -177,12 +177,12 @@ class TestMeta:
 
         stats = json.loads((tmp_path / "another/stats.json").read_text())
         assert heard["ok/same"][:3] == [200, 10, ["cached"]]
-        # robots.txt is asked for anew
+        # robots.txt is requested anew
         assert (Odd.requested["/ok/same"], stats["answers"], stats["failures"]) == (1, 2, 0)
 
 
 class TestProxies:
-    def test_the_whole_host_is_asked_through_it(self, crawl, here):
+    def test_the_whole_host_is_requested_through_it(self, crawl, here):
         """A request through a proxy takes its robots.txt that way too: nothing goes direct."""
         port, proxy = here.rpartition(":")[2], Proxy(auth=b"Basic dTpw")
         with proxying(proxy) as address:
@@ -291,8 +291,8 @@ class TestWeb:
         [({"no_proxy": "far.test"}, {}), ({}, {"HTTPPROXY_ENABLED": False})],
     )
     def test_exceptions_from_it(self, tmp_path, here, environment, settings):
-        """no_proxy names hosts that are asked directly, and HTTPPROXY_ENABLED = False ignores the
-        environment.
+        """no_proxy names hosts that are requested directly, and HTTPPROXY_ENABLED = False ignores
+        the environment.
         """
         proxy = Proxy()
         (tmp_path / "hosts").write_text("127.0.0.1 far.test\n")

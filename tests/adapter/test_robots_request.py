@@ -52,7 +52,7 @@ def test_it_asks_whether_the_rules_at_hand_are_right(requests):
     ids=["without rules", "redirected"],
 )
 def test_of_another_url_nothing_is_known(requests, link):
-    """Rules that nobody has, or a file elsewhere, are asked for without a condition."""
+    """Rules that nobody has, or a file elsewhere, are requested without a condition."""
     assert sent(requests, link) == {}
 
 
@@ -61,14 +61,14 @@ def test_of_another_url_nothing_is_known(requests, link):
     [
         (Trip(outcome=Outcome(Status.TIMEOUT)), [Status.TIMEOUT]),
         (Trip(outcome=Outcome(200)), [Status.UNEXPECTED]),  # a body that nobody here has seen
-        (Trip(), [Status.UNEXPECTED]),  # it was never asked for
+        (Trip(), [Status.UNEXPECTED]),  # it was never requested
         (Trip(outcome=Outcome(Status.UNEXPECTED), abandoned=True), []),
         (Trip(outcome=Outcome(Status.UNTRIED), comes_again=True), []),
         (Trip(outcome=Outcome(Status.TIMEOUT), visited=True), []),
     ],
 )
 def test_one_that_had_no_answer(trip, said):
-    """It is unreachable, unless it was heard already, is asked for again, or was cancelled by the
+    """It is unreachable, unless it was heard already, is requested again, or was cancelled by the
     end of the crawl.
     """
     heard = []

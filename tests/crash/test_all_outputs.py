@@ -35,7 +35,7 @@ KILLS = 3
 
 @pytest.fixture(name="killed", scope="module")
 def _killed(tmp_path_factory):
-    """The crawl's folder, the server's address, and how often each path was asked for."""
+    """The crawl's folder, the server's address, and how often each path was requested."""
     folder, chance = tmp_path_factory.mktemp("all"), random.Random(5)
     Everything.requested = Counter()
     with serving(Everything) as here:

@@ -36,8 +36,8 @@ def kill(crawl, running):
 
 
 def test_pages_that_hold(tmp_path):
-    """They are asked for too early only if a kill has undone that they were asked; and no record is
-    lost or doubled.
+    """They are requested too early only if a kill has undone that they were requested; and no
+    record is lost or doubled.
     """
     lasting = Timed(b"<p>lasts", headers={"Cache-Control": f"max-age={HOLDS:.0f}"})
     others = {f"/{number}": Timed(b"<p>%d" % number) for number in range(20)}

@@ -102,7 +102,7 @@ class TestLife:
 
     @pytest.mark.parametrize("facts", [{"has_answer": False}, {"comes_again": True}], ids=str)
     def test_without_an_answer_to_go_on_with_it_is_finished_at_once(self, facts):
-        """A failure, and what is asked for again, are nobody's page."""
+        """A failure, and what is requested again, are nobody's page."""
         trip, steps = page(), Steps()
 
         async def fetch(trip):

@@ -64,7 +64,7 @@ def test_the_first_server_that_has_it_is_believed(ask):
         (found,) = ask(none.address, bad.address, some.address, last.address)
 
     assert found.url == PAGE.url
-    assert [len(one.asked) for one in (none, bad, some, last)] == [1, 1, 1, 0]
+    assert [len(one.requested) for one in (none, bad, some, last)] == [1, 1, 1, 0]
     assert not ask.counters
 
 
@@ -77,7 +77,7 @@ def test_what_was_found_is_known_under_every_url(ask):
         )
 
     assert [one and one.url for one in found] == [PAGE.url, PAGE.url, None]
-    assert [one["url"] for one in some.asked] == ["http://a.test/", "http://b.test/"]
+    assert [one["url"] for one in some.requested] == ["http://a.test/", "http://b.test/"]
 
 
 def test_no_answer_is_counted_and_told_once(ask, caplog):
@@ -86,7 +86,7 @@ def test_no_answer_is_counted_and_told_once(ask, caplog):
         bad.fail = lambda site: site.say(500, b"")
 
         assert ask(bad.address, pages=[PAGE] * 3) == [None] * 3
-    assert len(bad.asked) == 1
+    assert len(bad.requested) == 1
     assert ask.counters == {"since/unasked": 3}
     assert len(caplog.records) == 1
 

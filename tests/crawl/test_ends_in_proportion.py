@@ -61,7 +61,7 @@ def test_a_crawl_that_took_longer_than_that(crawl):
     assert seconds_to_its_end(crawl) == pytest.approx(950 + OUTAGE_END_WAIT, abs=10)
 
 
-def test_a_host_that_answered_is_asked_once_more(crawl):
+def test_a_host_that_answered_is_requested_once_more(crawl):
     """A server that is restarted while a short crawl runs costs the crawl no page."""
     crawl.add("open.test", 20)
     crawl.run(3)

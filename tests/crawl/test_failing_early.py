@@ -17,7 +17,7 @@ PAGES, BAD = 200, 3
     "failing", [Document(status=404), *in_campaign(Document(status=403), Document(always=True))]
 )
 def test_they_wait_by_the_clock(tmp_path, failing):
-    """However far the next page of the queue is ahead, one that failed is not asked for again
+    """However far the next page of the queue is ahead, one that failed is not requested again
     within a minute.
     """
     urls = [f"http://h{number}.test/" for number in range(PAGES)]

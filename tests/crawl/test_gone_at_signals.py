@@ -54,7 +54,7 @@ def passed(web, document):
 @pytest.mark.parametrize("going", [told, passed])
 @pytest.mark.parametrize("coming", [told, passed])
 def test_it_is_gone_and_comes_back(web, first, going, coming):
-    """It counts as changed once, asked for without a condition, and is then as it was."""
+    """It counts as changed once, requested without a condition, and is then as it was."""
     if first is not None:
         first(web, web.here)
     known = len(web.changes("/a"))
@@ -109,7 +109,7 @@ def test_it_was_as_true_as_any_change(web):
 
 
 def test_it_rests_like_other_pages(web):
-    """However often it is announced, it is asked for once a minute at most."""
+    """However often it is announced, it is requested once a minute at most."""
     passed(web, GONE)
     for _ in range(60):
         web.crawl.parts.revisiting.tell(web.url("/a"), web.now)

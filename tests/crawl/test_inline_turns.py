@@ -87,7 +87,7 @@ def test_a_line_is_served_in_order(run, crawl):
     run(script)
 
 
-def test_a_host_is_asked_for_again_when_it_is_due(run, crawl):
+def test_a_host_is_requested_again_when_it_is_due(run, crawl):
     """A time is waited for; a Status is handed on, and the next in line does not wait for it."""
 
     async def script(turns):

@@ -32,7 +32,7 @@ def test_the_month_is_worth_it(found):
 
 @pytest.mark.campaign
 def test_a_url_alone_is_charged_rarely(found):
-    """A URL that times out or is reset three times ends, if nothing else of its host was asked for
+    """A URL that times out or is reset three times ends, if nothing else of its host was requested
     in between.
     """
     assert len(found.charged) < found.urls / 1000

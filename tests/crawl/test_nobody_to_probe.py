@@ -28,7 +28,7 @@ def lose(crawl, now):
 
 
 def test_only_paused_hosts_are_left(tmp_path):
-    """As with a network, the crawl ends when OUTAGE_END_WAIT is over: nobody would ever be asked."""
+    """As with a network, the crawl ends when OUTAGE_END_WAIT is over: nobody would ever be requested."""
     with steered(tmp_path, OUTAGE_END_WAIT=900) as one:
         one.add("a", 3)
         lose(one.crawl, one.seconds)

@@ -78,7 +78,7 @@ def meant(tmp_path, *, body=b"User-agent: *\nDisallow: /\n", times=1, **changes)
     ],
 )
 def test_a_robots_txt_of_which_a_part_is_missing(tmp_path, truncated, status, times, expected):
-    """It may forbid what the part does not, so it is asked for again; what comes at the third try
+    """It may forbid what the part does not, so it is requested again; what comes at the third try
     is read.
     """
     assert meant(tmp_path, truncated=truncated, status=status, times=times) == expected

@@ -1,4 +1,4 @@
-"""Redirects with cookies: a URL of the chain is asked for again if it gets other cookies than
+"""Redirects with cookies: a URL of the chain is requested again if it gets other cookies than
 before.
 """
 
@@ -87,7 +87,7 @@ class TestAgain:
         )
 
     def test_no_other_url_that_was_seen(self, walk):
-        """A URL that another chain has led to is not asked for again, whatever cookies it would
+        """A URL that another chain has led to is not requested again, whatever cookies it would
         get.
         """
         walk.seed(CHECK)
@@ -95,7 +95,7 @@ class TestAgain:
         assert walk.to(walk.seed(), CHECK, "a=1") == []
 
     def test_a_loop_of_new_cookies_ends(self, walk):
-        """A page that sets a new cookie each time is asked for REDIRECT_MAX_HOPS times more."""
+        """A page that sets a new cookie each time is requested REDIRECT_MAX_HOPS times more."""
         found, count = [walk.seed()], 0
         while found:
             count += 1
@@ -138,7 +138,7 @@ class TestCarried:
         }
 
     def test_a_refresh_to_itself(self, walk):
-        """A page that refreshes itself is not asked for again, though it sets a cookie."""
+        """A page that refreshes itself is not requested again, though it sets a cookie."""
         body, headers = b'<meta http-equiv=refresh content="0">', [(b"Set-Cookie", b"a=1")]
         walk.visitor.follow(
             walk.visitor.visit(walk.seed(), exchange(A, body=body, headers=headers))

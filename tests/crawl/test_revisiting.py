@@ -658,7 +658,7 @@ class TestNothingIsLostOrDoubled:
         assert all(one.times(path)[-1] > 4 * DAY for path in paths)
 
     def test_excluded(self, web, tmp_path):
-        """A page that was excluded meanwhile is forgotten, and never asked for."""
+        """A page that was excluded meanwhile is forgotten, and never requested."""
         rules = tmp_path / "excluded"
         rules.write_text("")
         one = web({"/": Document(b"<p>1")}, URL_EXCLUDE_FILE=str(rules))
@@ -737,8 +737,8 @@ class TestNothingIsLostOrDoubled:
 
 class TestHonesty:
     def test_a_liar_is_found_out(self, web):
-        """A server that says 304 to whatever is asked with a condition does not keep its changes
-        for itself.
+        """A server that says 304 to whatever is requested with a condition does not keep its
+        changes for itself.
         """
         pages = {f"/{n}": Document(b"<p>0", etag='"0"', liar=True) for n in range(10)}
         one = web(pages, *pages)
@@ -751,7 +751,7 @@ class TestHonesty:
         assert set(late) == {"changed"}
 
     def test_a_server_that_bears_no_conditions(self, web):
-        """After a 412 a page is asked for without a condition."""
+        """After a 412 a page is requested without a condition."""
         one = web({"/": Document(b"<p>1", etag='"1"')})
         one.run(0.5 * HOUR)
         one.documents["/"] = Document(status=412)

@@ -94,7 +94,7 @@ def fails(before, status=500, then=b"", location=None):
 
 
 class TestBusyHosts:
-    def test_a_file_that_changed_is_asked_for_again_within_hours(self, db):
+    def test_a_file_that_changed_is_requested_again_within_hours(self, db):
         """Of a host with many URLs: after an hour, two, four, while all its URLs are fetched in
         their turns.
         """
@@ -243,7 +243,7 @@ class TestElsewhere:
 
     @pytest.mark.parametrize("port", [0, 1, 25, 6667])
     def test_a_redirect_to_a_port_of_another_service_leads_nowhere(self, db, port):
-        """Such a port is never asked, so the file cannot be had: everything is allowed, at once
+        """Such a port is never requested, so the file cannot be had: everything is allowed, at once
         (RFC 9309 2.3.1.3).
         """
         web = Web(db, lambda url, now: (301, b"", f"http://other:{port}/robots.txt"))

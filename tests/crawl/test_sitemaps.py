@@ -100,7 +100,7 @@ def test_an_index_names_sitemaps_and_a_sitemap_pages(site):
 
 
 def test_one_that_a_page_links_to_is_a_page(site):
-    """Unless SITEMAPS is on: it was not asked for as a sitemap."""
+    """Unless SITEMAPS is on: it was not requested as a sitemap."""
     body = f"<urlset><url><loc>{SITE}/1</loc></url></urlset>".encode()
     site.answer(PAGE, body, "text/xml")
 

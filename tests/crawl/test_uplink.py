@@ -192,7 +192,7 @@ def test_it_is_said_once_an_hour(world, caplog):
 
 
 def test_robots_txt_is_not_held_against_anybody(world):
-    """A robots.txt that failed right before counts as never asked for, or as it did before."""
+    """A robots.txt that failed right before counts as never requested, or as it did before."""
     world.uplink.robots_fails("http://site0", Status.TIMEOUT, 1000.0)
     world.robots.answered("http://site0", Status.TIMEOUT, b"", 1000.0)
     world.robots.answered("http://site1", 200, b"", 900.0)

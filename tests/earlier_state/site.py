@@ -66,7 +66,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 @contextmanager
 def serving(hosts=HOSTS):
-    """Yields the list of all URLs that are asked for."""
+    """Yields the list of all URLs that are requested."""
     requested, servers = [], []
     try:
         for host in hosts:

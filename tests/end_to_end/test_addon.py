@@ -262,7 +262,7 @@ class TestEnds:
         assert "Spider closed (error_breaker)" in crawl.output.read_text().splitlines()[-1]
 
     def test_a_spider_that_cannot_start(self, project):
-        """A `start` that raises has not asked for all that it wanted: the crawl ends with 1,
+        """A `start` that raises has not requested all that it wanted: the crawl ends with 1,
         whatever came of it.
         """
         with serving(Linked) as site:

@@ -1,4 +1,4 @@
-"""A crawl of sites whose answers are not the pages that were asked for."""
+"""A crawl of sites whose answers are not the pages that were requested."""
 
 import pytest
 

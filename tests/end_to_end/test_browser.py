@@ -178,7 +178,7 @@ class App(Site):
 
 
 class Museum(Site):
-    """An application as Vite builds it: whatever is asked for that is no file is its shell."""
+    """An application as Vite builds it: whatever is requested that is no file is its shell."""
 
     rooms: ClassVar = [
         {"id": n, "name": f"Room {n}", "text": f"lamps of room{n}", "next": (n + 1) % 6}

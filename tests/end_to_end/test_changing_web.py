@@ -51,7 +51,7 @@ def wanted(hits):
     "policy", [*in_campaign("fixed", "uniform"), "optimal", *in_campaign("history")]
 )
 def test_changed_pages_are_fetched_again(simweb, tmp_path, policy):
-    """Every page is asked for again, politely; what has changed comes anew, and the rest is not
+    """Every page is requested again, politely; what has changed comes anew, and the rest is not
     modified.
     """
     mix = {
@@ -108,7 +108,7 @@ def test_without_validators_the_digest_tells(simweb, tmp_path):
 
 
 def test_pages_that_are_gone(simweb, tmp_path):
-    """A page that is gone is asked for a few times at growing intervals, while others have their
+    """A page that is gone is requested a few times at growing intervals, while others have their
     turns as ever.
     """
     mix = {

@@ -88,7 +88,7 @@ class TestPause:
 
 class TestExclude:
     def test_queued_urls_too(self, tmp_path, simweb, console):
-        """A domain that is excluded is asked no more, in the next run neither, until it is
+        """A domain that is excluded is requested no more, in the next run neither, until it is
         included.
         """
         server = simweb(3, 90, latency=0.02)

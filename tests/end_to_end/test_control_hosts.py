@@ -31,7 +31,7 @@ class Steered:
         }
         self.crawl = served.crawl(folder, HOSTS, **quick)
         self.ask = Client(self.crawl.jobdir).ask
-        self.gone = []  # hosts that are not asked any more
+        self.gone = []  # hosts that are not requested any more
 
     def start(self):
         self.running = self.crawl.start()
@@ -45,12 +45,12 @@ class Steered:
             return False
 
     def requested(self, host, times):
-        """Waits until it was asked so often since."""
+        """Waits until it was requested so often since."""
         before = len(self.log[host])
         wait_until(lambda: len(self.log[host]) >= before + times)
 
     def is_left_alone(self, host):
-        """Waits until the others were asked three times; this one was not."""
+        """Waits until the others were requested three times; this one was not."""
         before = {one: len(times) for one, times in self.log.items()}
         for other in set(HOSTS) - {host, *self.gone}:
             self.requested(other, 3)

@@ -64,7 +64,7 @@ LOGGED = [
 
 class TestGates:
     def test_every_page_wants_a_cookie(self, tmp_path):
-        """Each page is asked for twice; so is robots.txt, whose rules hold.
+        """Each page is requested twice; so is robots.txt, whose rules hold.
 
         Log and archive have each request.
         """
@@ -101,7 +101,8 @@ class TestGates:
             crawl = served.crawl(tmp_path, ["a.test"], **often)
             running = crawl.start()
             wait_until(lambda: len(served.requested) >= requests)
-            # within the host's wait: a checkpoint has the chain, and its next hop is not asked yet
+            # within the host's wait: a checkpoint has the chain, and its next hop is not requested
+            # yet
             time.sleep(0.25)
             running.kill()
             before = len(served.requested)
@@ -115,7 +116,7 @@ class TestGates:
 
 
 def test_back_from_a_check(tmp_path):
-    """A page that sends to a check of its cookie, which sends back, is asked for again, and its
+    """A page that sends to a check of its cookie, which sends back, is requested again, and its
     links are followed.
     """
     with sites(check) as served:

@@ -35,7 +35,7 @@ def test_untranslated_pages_lead_to_their_own_languages(tmp_path, scope):
 
     The pages of Apache's manual that no one had translated were the same bytes under /da/ and /en/.
     The links of all copies but the first were dropped, and 595 URLs that the server has were never
-    asked for.
+    requested.
     """
     with sites(manual) as served:
         crawl = served.crawl(tmp_path, ["manual.test"], URL_SCOPE=scope)

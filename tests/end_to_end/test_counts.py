@@ -47,7 +47,7 @@ def lines_of(path, number):
 
 
 def test_every_output_has_a_page_once(tmp_path):
-    """Outputs and feeds have the answer that ended a URL, however often that was asked for, and no
+    """Outputs and feeds have the answer that ended a URL, however often that was requested, and no
     other.
     """
     with FailingHosts(1, PAGES, behave).serving() as hosts:

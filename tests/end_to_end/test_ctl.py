@@ -254,7 +254,7 @@ def test_fewer_slots(ctl):
     assert {under_way() for _ in range(20)} <= {0, 1}
 
     assert ctl.ask("set", "CONCURRENT_REQUESTS", "4") == "CONCURRENT_REQUESTS is 4"
-    # or four hosts may for ever be asked one after the other, in step
+    # or four hosts may for ever be requested one after the other, in step
     ctl.ask("set", "POLITENESS_MIN_DELAY", "0")
     wait_until(lambda: under_way() > 1)
 

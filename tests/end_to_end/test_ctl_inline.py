@@ -23,8 +23,8 @@ class Web(WebSpider):
 
     async def parse(self, response):
         get = self.crawler.engine.download_async
-        asked = (get(Request(f"{response.url}?{at}")) for at in range(40))
-        found = await asyncio.gather(*asked, return_exceptions=True)
+        requested = (get(Request(f"{response.url}?{at}")) for at in range(40))
+        found = await asyncio.gather(*requested, return_exceptions=True)
         yield {"got": sum(isinstance(one, Response) for one in found), "all": len(found)}
 """
 HOSTS = ("a.test", "b.test")
@@ -87,7 +87,7 @@ def test_a_pause_holds_downloads_that_are_awaited(tmp_path, slots):
     assert len({(host, path) for host, path, _ in requested if "?" in path}) == 80
 
 
-def test_what_is_excluded_during_a_pause_is_not_asked_for_after_it(tmp_path):
+def test_what_is_excluded_during_a_pause_is_not_requested_after_it(tmp_path):
     """A download that had its turn before the pause has lost it; the page gets errors in place of
     answers.
     """
@@ -131,7 +131,7 @@ class Web(WebSpider):
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["the page", "its robots.txt"])
-def test_what_is_excluded_while_it_waits_for_a_slot_is_not_asked_for(tmp_path, known):
+def test_what_is_excluded_while_it_waits_for_a_slot_is_not_requested(tmp_path, known):
     """Its turn was given before: it is refused all the same, and its host hears nothing of it."""
     free = Event()
 

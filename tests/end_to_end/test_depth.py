@@ -35,7 +35,7 @@ def answer(url):
 
 @pytest.fixture(name="crawled", scope="module")
 def _crawled(tmp_path_factory):
-    """The URLs asked for, and crawl.log, of a crawl from the first page of the chain and of the
+    """The URLs requested, and crawl.log, of a crawl from the first page of the chain and of the
     endless sites.
     """
     folder = tmp_path_factory.mktemp("depth")

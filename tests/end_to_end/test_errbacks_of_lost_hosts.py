@@ -42,7 +42,7 @@ class Told(scrapy.Spider):
 
 class Dropping(Site):
     """Takes the connection of each request for "/drop…", and says nothing; `requested` notes what was
-    asked for.
+    requested.
     """
 
     requested: ClassVar = []

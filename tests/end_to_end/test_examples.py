@@ -89,7 +89,7 @@ def test_pipeline(site, project):
 
 
 def test_filter(site, project):
-    """The printable page is never asked for; all others are."""
+    """The printable page is never requested; all others are."""
     folder = project("filter", *crawl(site, 'URL_FILTERS={"no_print_pages.NoPrintPages": 960}'))
 
     assert {*fetched(folder)} == {"/", "/news", "/article", "/more"}

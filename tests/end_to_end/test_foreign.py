@@ -67,7 +67,7 @@ def log_of(crawl):
 
 def test_a_handler_that_is_not_named_is_refused(tmp_path, site):
     """A crawl with a handler that goes round the guard does not start: one line, exit status 1,
-    nothing is asked.
+    nothing is requested.
     """
     crawl = crawl_of(tmp_path, site)
 
@@ -80,8 +80,8 @@ def test_a_handler_that_is_not_named_is_refused(tmp_path, site):
 
 
 def test_a_named_handler_crawls(tmp_path, site):
-    """Scrapy's handler fetches the pages; robots.txt is asked once, by the crawl's own client, and
-    obeyed.
+    """Scrapy's handler fetches the pages; robots.txt is requested once, by the crawl's own client,
+    and obeyed.
     """
     crawl = crawl_of(tmp_path, site)
 

@@ -119,8 +119,8 @@ def _sealed(message, identifier):
 
 @pytest.mark.campaign
 def test_nothing_of_them_is_kept(hive, web, redis, requested, tmp_path):
-    """No module is imported, no proxy asked, no file read; the good link is fetched, and the hive
-    ends, twice.
+    """No module is imported, no proxy requested, no file read; the good link is fetched, and the
+    hive ends, twice.
     """
     (proxy, through), imported = requested, tmp_path / "imported"
     for crawl in hive.crawls:

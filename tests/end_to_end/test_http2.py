@@ -134,7 +134,7 @@ def test_without_http2_the_host_is_given_up(tmp_path):
 
 
 def test_both_protocols_side_by_side(tmp_path):
-    """With HTTP2=prefer no host is asked twice."""
+    """With HTTP2=prefer no host is requested twice."""
     with http2_site(Http2Pages(site), context(tmp_path, "a.test", "b.test")) as (door, port):
         crawl = crawl_of(tmp_path, port, ("a.test", "b.test"), HTTP2="prefer")
         assert crawl.run() == 0
@@ -145,7 +145,7 @@ def test_both_protocols_side_by_side(tmp_path):
 
 @pytest.mark.parametrize(("way", "spoken"), in_campaign(("needed", ""), ("prefer", "h2")))
 def test_a_web_of_both_protocols_with_kills(simweb, tmp_path, way, spoken):
-    """Every page of hosts that speak one or both is asked for as the truth says, and archived by
+    """Every page of hosts that speak one or both is requested as the truth says, and archived by
     what was spoken.
     """
     server = simweb(24, 160, mix={"https_h2": 0.4, "https_both": 0.4}, size=(2000, 3000))
@@ -204,7 +204,7 @@ class Old:
 def test_a_server_that_wants_another_version(tmp_path, status, fields):
     """It is asked by HTTP/2 at once, and then always: no URL and no robots.txt fails.
 
-    Such a server was taken at its word: each of its pages was a 426, or was asked for three times
+    Such a server was taken at its word: each of its pages was a 426, or was requested three times
     and lost.
     """
     old = Old(status, fields)

@@ -132,7 +132,7 @@ def test_lies_without_end(simweb, tmp_path, kind):
 def test_a_host_that_was_never_reached(simweb, tmp_path):
     """A name that does not exist is not given up while the name servers deny names that they knew."""
     server = web(simweb, 6, 120)
-    # it is asked for again after 10 s
+    # it is requested again after 10 s
     crawl = crawl_of(server, tmp_path, **{**TERMS, "HOST_RETRY_WAIT": 1})
     server.outages.begin("dns_nxdomain", "site5.test")
 

@@ -25,7 +25,7 @@ ANSWERS = {
     ids=["off", "on", "links of all kinds"],
 )
 def test_what_is_fetched(tmp_path, settings, paths):
-    """With MARKDOWN_LINKS: the same in Markdown, and what llms.txt lists, which is asked for once."""
+    """With MARKDOWN_LINKS: the same in Markdown, and what llms.txt lists, which is requested once."""
     with sites(lambda _host, path, _: ANSWERS.get(path)) as served:
         crawl = served.crawl(tmp_path, ["site.test"], **settings)
         crawl.arguments["scope"] = "host"

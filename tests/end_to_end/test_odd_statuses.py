@@ -53,7 +53,7 @@ def answer(host, path, _):
 
 @pytest.fixture(name="crawled", scope="module")
 def _crawled(tmp_path_factory):
-    """How often each URL was asked for, the last annotations of each, and the health of each host."""
+    """How often each URL was requested, the last annotations of each, and the health of each host."""
     hosts = [f"{kind}{number}.test" for number in range(len(ROWS)) for kind in ("only", "one")]
     with sites(answer) as served:
         crawl = served.crawl(
@@ -83,7 +83,7 @@ def _crawled(tmp_path_factory):
 @pytest.mark.parametrize("number", range(len(ROWS)), ids=[row[0] for row in ROWS])
 class TestOddStatuses:
     def test_the_url(self, crawled, number):
-        """Among good ones it is asked for as often as the table says, and has these annotations."""
+        """Among good ones it is requested as often as the table says, and has these annotations."""
         requested, notes, _ = crawled
         _, _, noted, times, _ = ROWS[number]
         mine = [

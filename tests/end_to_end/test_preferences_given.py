@@ -62,7 +62,7 @@ WITHHELD = "withheld: the site's owner forbids the use of this page for every pu
 @pytest.fixture(name="run")
 def _run(tmp_path):
     """Runs a spider in a folder of its own: what it gave, its crawl.log by path, its statistics,
-    what was asked for.
+    what was requested.
     """
 
     def answer(host, path, requested):

@@ -61,7 +61,7 @@ def answer(url):
 
 @pytest.fixture(name="requested")
 def _requested(tmp_path):
-    """The URLs asked for by a crawl of the first site with these settings, without robots.txt."""
+    """The URLs requested by a crawl of the first site with these settings, without robots.txt."""
 
     def crawl(seeds="http://site.test/\n", scope="host", answers=answer, **settings):
         with serving(answers, tmp_path, NAMES) as sites:

@@ -1,4 +1,4 @@
-"""A robots.txt whose rules have expired, asked for with a condition by `scrapy crawl web`."""
+"""A robots.txt whose rules have expired, requested with a condition by `scrapy crawl web`."""
 
 import sqlite3
 from collections import Counter

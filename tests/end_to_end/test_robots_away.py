@@ -20,7 +20,7 @@ SETTINGS = {
 
 @pytest.fixture(name="crawled")
 def _crawled(tmp_path):
-    """Crawls the sites from these seeds; returns how often each URL was asked for, and the statuses
+    """Crawls the sites from these seeds; returns how often each URL was requested, and the statuses
     in crawl.log.
     """
 

@@ -65,7 +65,7 @@ OF_DOWNLOADER, OF_SPIDER = "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES"
 
 @pytest.fixture(name="crawl")
 def _crawl(tmp_path):
-    """A crawl of two URLs, one of them forbidden: the status of each, what was asked for, and what
+    """A crawl of two URLs, one of them forbidden: the status of each, what was requested, and what
     was printed.
     """
 
@@ -97,7 +97,7 @@ def _crawl(tmp_path):
 
 
 @pytest.mark.parametrize("middleware", ["Refuses", "Replaces"])
-def test_one_that_is_never_asked_for_is_unreachable(crawl, middleware):
+def test_one_that_is_never_requested_is_unreachable(crawl, middleware):
     """Nothing is fetched from its host, its URLs end after HOST_PATIENCE, and one warning says why."""
     ends, requested, said = crawl(OF_DOWNLOADER, middleware)
 

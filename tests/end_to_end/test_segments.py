@@ -56,7 +56,7 @@ class Offline:
         self.seeds = folder / "seeds.txt"
         self.seeds.write_text("\n".join(seeds or server.world.seeds()))
         self.arguments = {name: settings.pop(name) for name in ("scope",) if name in settings}
-        # between two segments a host is not asked, which must not make it be given up
+        # between two segments a host is not requested, which must not make it be given up
         self.settings = {"DNS_NAMESERVERS": server.nameserver, "HOST_PATIENCE": 60, **settings}
         self.jobdir, self.segments, self.current = folder / "job", [], self.seeds
         # so many requests: then the crawl of each segment is killed, once

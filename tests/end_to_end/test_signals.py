@@ -219,7 +219,7 @@ def test_a_hub_that_verifies_another_topic(tmp_path):
 
 
 def test_a_hub_that_refuses(tmp_path):
-    """It is asked once."""
+    """It is requested once."""
     with subscribed(tmp_path, status=404) as (_, the_hub, crawl, _):
         wait_until(lambda: saved(crawl, "websub/denied") == 1)
     assert len(the_hub.requested) == 1

@@ -117,7 +117,7 @@ def test_a_crawl_and_a_server_together(months):
 
 @pytest.mark.campaign
 def test_each_drone_of_a_hive_asks_for_its_own_hosts(tmp_path):
-    """No host is asked for by two, and of an unchanged web nothing is stored."""
+    """No host is requested by two, and of an unchanged web nothing is stored."""
     names = [f"d{number}.test" for number in range(8)]
     (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in names))
     settings = {"HOSTS_FILE": tmp_path / "hosts", "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}

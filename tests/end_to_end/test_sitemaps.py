@@ -172,7 +172,7 @@ class Hosts:
         return f"{host} {path} <a href=/{(number + 1) % self.pages[host]}>".encode()
 
 
-def test_hosts_of_few_pages_are_not_asked(tmp_path):
+def test_hosts_of_few_pages_are_not_requested(tmp_path):
     """Only one that has given ten pages is, once; then pages follow that nothing links to.
 
     Sitemaps count apart.

@@ -84,7 +84,7 @@ class TestSharedHosts:
 
         return crawl
 
-    def test_without_trap_rules_all_is_asked_for(self, requested, expected):
+    def test_without_trap_rules_all_is_requested(self, requested, expected):
         """Without trap rules the expected URLs are requested once each; http and https are
         different URLs.
         """

@@ -1,4 +1,4 @@
-"""A crawl of hosts of which one answers whatever is asked for with a page."""
+"""A crawl of hosts of which one answers whatever is requested with a page."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def answer(url):
 
 @pytest.fixture(name="crawled", scope="module")
 def _crawled(tmp_path_factory):
-    """The crawl, what was asked for, and the log's lines."""
+    """The crawl, what was requested, and the log's lines."""
     folder = tmp_path_factory.mktemp("soft")
     with serving(answer, folder, NAMES) as sites:
         (folder / "seeds.txt").write_text("".join(f"http://{name}/\n" for name in NAMES))

@@ -74,7 +74,7 @@ def test_a_stop_is_part_of_no_download(tmp_path, hangs_up):
 
 
 def stop_while_requested(process, site):
-    """Stops the crawler's process while /slow is asked for."""
+    """Stops the crawler's process while /slow is requested."""
     assert site.requested.wait(PATIENCE)
     os.kill(process, signal.SIGSTOP)
     site.stands.set()

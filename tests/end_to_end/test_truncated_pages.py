@@ -155,7 +155,7 @@ def test_an_outage_truncates_nothing(tmp_path, settings):
 class TestServersErrors:
     @pytest.mark.parametrize("status", [502, 503])
     def test_an_outage_of_a_host_in_the_middle(self, tmp_path, status):
-        """A host that gives nothing but errors for some time loses no URL, and is asked rarely."""
+        """A host that gives nothing but errors for some time loses no URL, and is requested rarely."""
         times = {}
 
         def behave(host, path, _):

@@ -34,7 +34,7 @@ def by_walker(found):
 
 class TestWalk:
     def test_it_walks_politely_until_its_visits_are_made(self, tmp_path, simweb):
-        """Each walker goes step by step, hosts are asked politely and robots.txt first, pages
+        """Each walker goes step by step, hosts are requested politely and robots.txt first, pages
         repeatedly.
         """
         server = simweb(8, 60)

@@ -1,4 +1,4 @@
-"""Blocked hosts: they are asked less and less often, and none of their URLs is lost."""
+"""Blocked hosts: they are requested less and less often, and none of their URLs is lost."""
 
 from collections import Counter
 from itertools import pairwise
@@ -47,7 +47,7 @@ def block_pages(frontier):
     return frontier.look.facts("a").block_pages
 
 
-def test_a_host_is_asked_less_and_less_often(db):
+def test_a_host_is_requested_less_and_less_often(db):
     """A minute after the first answer, then twice as long each time, up to a day.
 
     It does not fail.

@@ -177,7 +177,7 @@ class TestPoliteness:
         assert waits == [0, 60, 120, 240]
 
     def test_after_a_run_that_was_killed_hosts_wait_their_turn(self, opened):
-        """What was asked since the last checkpoint is not known."""
+        """What was requested since the last checkpoint is not known."""
         db, frontier = opened()
         add(frontier, "http://a/1", "http://a/2")
         frontier.done(frontier.take(0), Outcome(200, 1.0), 1.0)
@@ -239,7 +239,7 @@ class TestEnds:
         assert later(frontier, 20.0) == (220.0, link)
 
     def test_what_no_host_was_asked_for_costs_no_wait(self, frontier):
-        """A middleware had the answer: the host may be asked at once."""
+        """A middleware had the answer: the host may be requested at once."""
         add(frontier, "http://a/1", "http://a/2")
 
         frontier.end_without_request(frontier.take(0), 0)
@@ -247,7 +247,7 @@ class TestEnds:
         assert frontier.take(0) is not None
 
     def test_a_host_that_is_asked_again(self, frontier):
-        """Of a link just taken it is known about when the host may be asked again, if something
+        """Of a link just taken it is known about when the host may be requested again, if something
         waits there for it.
         """
         add(frontier, "http://a/1")
@@ -486,8 +486,8 @@ class History:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_any_history_is_polite_and_loses_nothing(opened, kind, seed):
-    """Through answers, failures, kills, cancellations and returns hosts are asked one at a time,
-    and every URL ends once.
+    """Through answers, failures, kills, cancellations and returns hosts are requested one at a
+    time, and every URL ends once.
     """
     urls = [f"http://{name}/{number}" for name in "abcdef" for number in range(8)]
     history = History(opened, urls, seed)

@@ -190,7 +190,9 @@ def test_after_a_crash(tmp_path):
 
 class TestProbes:
     def test_hosts_that_answered_go_first(self, db):
-        """A host that answered last time is asked before one that is due for longer and never was."""
+        """A host that answered last time is requested before one that is due for longer and never
+        was.
+        """
         frontier = make(db, Limits(queues=10, max_queues=100))
         add(frontier, "http://old/1", "http://old/2")
         frontier.done(frontier.take(0), OK, 0)
@@ -209,7 +211,7 @@ class TestProbes:
         assert frontier.outage.probe(10, anyone=True).url == "http://new/1"
 
     def test_politeness(self, db):
-        """No host is asked before its time."""
+        """No host is requested before its time."""
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")
         frontier.done(frontier.take(0), Outcome(200, 5.0), 0)

@@ -30,7 +30,7 @@ def request(url, priority, path=""):
 
 
 class TestPoliteness:
-    def test_a_host_is_asked_once_at_a_time(self, db):
+    def test_a_host_is_requested_once_at_a_time(self, db):
         """While a URL of a host is in flight, no other URL of that host is handed out."""
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")

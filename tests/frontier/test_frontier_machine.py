@@ -66,7 +66,7 @@ class FrontierMachine(RuleBasedStateMachine):
         return Status.EXCLUDED if link.url.endswith("bad") else 0
 
     def check_polite(self, link):
-        """A host is asked."""
+        """A host is requested."""
         host = _host(link.url)
         assert not any(_host(url) == host for url in self.model.flying)
         assert self.model.now >= self.model.polite_at.get(host, 0.0)

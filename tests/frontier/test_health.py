@@ -266,7 +266,7 @@ class TestGivenUp:
         assert taken[-1][0] < HOUR
         assert frontier.counters["hosts given up"] == 1
 
-    def test_an_http_status_is_not_that_of_a_url_never_asked(self, db):
+    def test_an_http_status_is_not_that_of_a_url_never_requested(self, db):
         """URLs of a host that only said that it is busy end as those of a host given up."""
         frontier, ended = ends(db, Limits(1, 10, patience=HOUR))
         add(frontier, *(f"http://a/{number}" for number in range(9)))
@@ -288,7 +288,7 @@ class TestGivenUp:
         assert len(frontier) == 0
         assert ended["http://a/robots.txt"] == Status.CONNECT_FAILED
 
-    def test_a_name_that_does_not_exist_is_asked_for_twice(self, db):
+    def test_a_name_that_does_not_exist_is_requested_twice(self, db):
         """After one repeat, three seconds later, its URLs end."""
         frontier, ended = ends(db)
         add(frontier, "http://a/1", "http://a/2")
@@ -331,7 +331,7 @@ class TestGivenUp:
         assert not ended
 
     def test_a_name_that_leads_inside(self, db):
-        """A host that was never reached is asked for once more after three seconds, then its URLs
+        """A host that was never reached is requested once more after three seconds, then its URLs
         end as excluded.
         """
         frontier, ended = ends(db)

@@ -75,7 +75,7 @@ def test_a_checkpoint_says_what_the_crawl_says(tmp_path, seed):
     ("record", "words"),
     [
         ({}, "healthy"),
-        # it may have been asked, and given up by command since
+        # it may have been requested, and given up by command since
         ({"times": []}, "healthy: no answer yet"),
         ({"retired": Status.HOST_BUDGET}, "spent: it has given all its pages (HOST_MAX_PAGES)"),
         ({"failures": 7}, "deferred: 7 in a row"),

@@ -37,7 +37,7 @@ class Web:
         self.frontier = make(db, limits, admission=self.admission.decide, now=now, dropped=self.end)
 
     def end(self, link, status):
-        """A URL has ended without having been asked for."""
+        """A URL has ended without having been requested."""
         self.ended[link.url] = status
 
     def until(self, until):
@@ -347,7 +347,7 @@ def test_the_wait_names_its_origin(db):
 
 
 def test_a_dead_origin_is_no_sign_of_an_outage_of_our_own(db):
-    """While an origin that has failed is asked again, its host counts as one that fails."""
+    """While an origin that has failed is requested again, its host counts as one that fails."""
     web = Web(db, dead(DEAD))
     add(web.frontier, f"{DEAD}/0", *pages("http://a", 3))
     web.until(59)

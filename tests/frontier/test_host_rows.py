@@ -82,7 +82,7 @@ class TestSweep:
         assert db.query("SELECT count(*) FROM robots WHERE until = 0") == [(0,)]
         assert count(db) == 5000
 
-    def test_what_may_be_asked_for_stays(self, db):
+    def test_what_may_be_requested_stays(self, db):
         """Valid rules, and failures that count, survive any number of sweeps."""
         book = RobotsBook(RobotsRows(db), "webcrawl", retry_wait=60)
         book.answered("http://a.test", 200, b"User-agent: *\nDisallow: /", 0.0)

@@ -1,4 +1,4 @@
-"""Single hosts by command: paused, asked again at once, given up; never asked earlier than
+"""Single hosts by command: paused, requested again at once, given up; never requested earlier than
 politeness allows.
 """
 
@@ -37,7 +37,7 @@ def urls(host, count, start=0):
 
 
 def taken(frontier, now, most=100):
-    """What can be asked for at this time without waiting, none of it answered."""
+    """What can be requested at this time without waiting, none of it answered."""
     found = []
     while len(found) < most and (link := frontier.take(now)) is not None:
         found.append(link.url)
@@ -59,7 +59,7 @@ def drain(frontier, now, most=2000):
 
 
 def fail(frontier, times, outcome=REFUSED, now=0.0):
-    """When the host was asked last, having failed so often in a row."""
+    """When the host was requested last, having failed so often in a row."""
     for _ in range(times):
         while (link := frontier.take(now)) is None:
             now = max(now, frontier.next_ready())
@@ -69,7 +69,7 @@ def fail(frontier, times, outcome=REFUSED, now=0.0):
 
 class TestPause:
     def test_a_request_under_way_ends(self, db):
-        """What is being asked for is answered and booked; nothing follows."""
+        """What is being requested is answered and booked; nothing follows."""
         frontier = make(db)
         add(frontier, *urls("a", 3))
         link = frontier.take(0.0)
@@ -189,7 +189,7 @@ class TestHive:
         assert len(drain(frontier, 0.0)) == 3
 
     def test_leaving(self, db):
-        """It leaves with all its URLs; resumed on its way, nothing of it is asked here."""
+        """It leaves with all its URLs; resumed on its way, nothing of it is requested here."""
         frontier = make(db)
         add(frontier, *urls("a", 3))
         frontier.steering.hold(["a"], 0.0)
@@ -234,8 +234,8 @@ class TestRetry:
 
     @pytest.mark.parametrize("outcome", [OK, REFUSED])
     def test_politeness_stays(self, db, outcome):
-        """However often it is asked for, the host is not asked earlier than its wait after the last
-        request allows.
+        """However often it is requested, the host is not requested earlier than its wait after the
+        last request allows.
         """
         frontier = make(db, now=0.0)
         frontier.crawl_delay("a", 50.0)
@@ -248,7 +248,9 @@ class TestRetry:
         assert frontier.take(51.0) is not None
 
     def test_after_a_crash(self, db):
-        """Nobody knows what was asked since the last checkpoint, so a full wait has to pass first."""
+        """Nobody knows what was requested since the last checkpoint, so a full wait has to pass
+        first.
+        """
         frontier = make(db)
         add(frontier, *urls("a", 3))
         fail(frontier, 8)
@@ -278,7 +280,7 @@ class TestDrop:
         ), ended
 
     def test_a_host_given_up_then_paused_and_retried(self, db):
-        """A host that was paused while its URLs ended is not asked when it is tried again."""
+        """A host that was paused while its URLs ended is not requested when it is tried again."""
         frontier = make(db, Limits(queues=2, max_queues=100))
         add(frontier, *urls("a", 2))
         frontier.done(frontier.take(0.0), OK, 1.0)
@@ -290,7 +292,7 @@ class TestDrop:
         assert (taken(frontier, 1000.0), frontier.core.deferred.hosts) == ([], 1)
 
     def test_one_that_waits_for_a_place(self, db):
-        """Nothing of it is asked any more, and its URLs end when its place comes."""
+        """Nothing of it is requested any more, and its URLs end when its place comes."""
         frontier, _ = self.dropping(db, limits=Limits(1, 1))
         add(frontier, *urls("a", 1010), *urls("b", 3))
         requested = drain(frontier, 0.0, most=1005)

@@ -107,7 +107,7 @@ class TestLending:
         assert lend(frontier, 30) is None
 
     def test_a_lack_of_ours_changes_nothing(self, db):
-        """A host that could not be asked may be asked at once."""
+        """A host that could not be requested may be requested at once."""
         frontier = make(db)
         assert lend(frontier, 0) is None
         frontier.lending.give_back("a", Outcome(Status.UNTRIED), 3)

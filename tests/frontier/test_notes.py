@@ -93,7 +93,7 @@ def both(frontier, many=200):
 
 
 def crawl(frontier, most, new):
-    """The URLs that are asked for, in order; `new` says which of them bring a new page."""
+    """The URLs that are requested, in order; `new` says which of them bring a new page."""
     requested = []
     now = 0.0
     for _ in range(most):

@@ -33,7 +33,7 @@ def several(db, count=20, *, host="a", now=0.0, rules=None, admission=None, addr
 
 
 def taken(frontier, now):
-    """All that can be asked for at this time, none of it answered."""
+    """All that can be requested at this time, none of it answered."""
     return [*iter(lambda: frontier.take(now), None)]
 
 
@@ -63,7 +63,7 @@ def requested(frontier, until, outcome=OK):
 class TestAtOnce:
     @pytest.mark.parametrize("most", [1, 2, 4])
     def test_the_rate_is_so_many_times_as_high(self, db, most):
-        """In a time in which another host is asked 100 times, it is asked as many times 100."""
+        """In a time in which another host is requested 100 times, it is requested as many times 100."""
         frontier = several(db, 500, rules={"a": most})
         add(frontier, *(f"http://b/{number}" for number in range(200)))
 
@@ -93,7 +93,7 @@ class TestAtOnce:
         assert len(frontier) == 0
 
     def test_pages_that_are_fetched_again(self, db):
-        """Of a host that has given all its pages, those that it gave before are asked for one after
+        """Of a host that has given all its pages, those that it gave before are requested one after
         another.
         """
         frontier = make(db, limits(host_pages=2), revisits=True)
@@ -121,7 +121,7 @@ class TestAlone:
         )
 
     def test_robots_once_more(self, db):
-        """If its rules are too old, what is in flight ends first, and robots.txt is asked for
+        """If its rules are too old, what is in flight ends first, and robots.txt is requested
         alone.
         """
         known = ["a"]
@@ -189,7 +189,7 @@ class TestWholeHost:
         assert len(frontier) == 2
 
     def test_a_name_that_does_not_exist(self, db):
-        """It is asked for once more after some time, as of any host, however many URLs found that
+        """It is requested once more after some time, as of any host, however many URLs found that
         out.
         """
         gone = Outcome(Status.DNS_FAILED, permanent=True)

@@ -120,8 +120,8 @@ def test_a_page_budget(db):
 
 
 def test_a_host_with_its_pages_is_not_looked_at_before_its_turn(db):
-    """If only URLs are left that are fetched again, there is nothing to do until they may be asked
-    for.
+    """If only URLs are left that are fetched again, there is nothing to do until they may be
+    requested for.
     """
     frontier = make(db, Limits(queues=2, max_queues=100, host_pages=1), revisits=True)
     add(frontier, "http://a.test/1")

@@ -45,7 +45,7 @@ def fail(frontier, until, *, origin="http://a/", now=0.0):
 
 
 def test_urls_of_the_failed_origin_end(frontier, dropped):
-    """When patience is over, all URLs of the only origin that was asked end."""
+    """When patience is over, all URLs of the only origin that was requested end."""
     add(frontier, *(f"http://a/{number}" for number in range(5)))
     fail(frontier, 5 * DAY)
 

@@ -82,7 +82,8 @@ def test_the_wait_grows_with_it():
 def test_no_host_is_slowed_down_beyond_the_longest_delay(seconds, longest):
     """POLITENESS_MAX_DELAY bounds the wait of a host under strain too.
 
-    A host whose bodies took 85 seconds was asked every 344 to 438, though the longest wait was 300.
+    A host whose bodies took 85 seconds was requested every 344 to 438, though the longest wait was
+    300.
     """
     assert booked(Mercator, MOST, seconds, longest) == longest
 

@@ -14,7 +14,7 @@ from webcrawl.frontier.booking import Limits
 from webcrawl.store.crawldb import CrawlDB
 
 
-def test_a_host_that_may_have_been_asked_has_its_usual_wait(db):
+def test_a_host_that_may_have_been_requested_has_its_usual_wait(db):
     """With a lack that lasts for some seconds the host is left alone for as long as after an
     answer, at least.
     """
@@ -121,7 +121,7 @@ class TestChoice:
         assert overstaying(frontier, running, 12, full=True) == []
 
     def test_what_comes_steadily_is_not_cancelled(self, frontier):
-        """A large answer that comes at 10 KB per second is not asked for a second time."""
+        """A large answer that comes at 10 KB per second is not requested a second time."""
         running = self.full(frontier, received=60_000)
 
         assert overstaying(frontier, running, 12, full=True) == []

@@ -47,7 +47,7 @@ class TestOrder:
         assert sorted(taken[:5]) == ["new0", "new1", "old1", "old2", "old3"]
         assert taken[5:] == ["new2", "new3", "new4"]
 
-    def test_no_slot_is_idle_while_anybody_may_be_asked(self, db):
+    def test_no_slot_is_idle_while_anybody_may_be_requested(self, db):
         """Without better hosts, unproven ones get every slot: a crawl of new hosts runs at full
         speed.
         """

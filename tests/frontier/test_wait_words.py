@@ -156,7 +156,7 @@ def test_robots(db):
 
 
 def test_nothing(db):
-    """A crawl whose hosts may be asked at once waits for none."""
+    """A crawl whose hosts may be requested at once waits for none."""
     frontier = make(db)
     add(frontier, "http://shop.test/")
 

@@ -1,6 +1,6 @@
 """A wall clock that is set, by an hour or a day, neither stops a crawl nor hurries it."""
 
-# Seen on 2026-11-21, before this was fixed: both crawls asked for nothing more, and would have
+# Seen on 2026-11-21, before this was fixed: both crawls requested nothing more, and would have
 # waited for the hour; with a clock that is right both end in less than 2 s.
 
 import json

@@ -127,7 +127,7 @@ def test_no_connection_is_opened_to_a_bad_port(tmp_path, scheme):
 
 
 def test_gopher_speaks_to_gopher_servers_only(tmp_path):
-    """A gopher URL, whose writer chooses the line that is sent, is asked for only on the ports of
+    """A gopher URL, whose writer chooses the line that is sent, is requested only on the ports of
     gopher servers.
     """
     with doors([*GOPHER, *OTHERS]) as found:

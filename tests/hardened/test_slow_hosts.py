@@ -55,7 +55,7 @@ def test_hosts_that_drip_leave_the_others_their_turns(tmp_path, robots, at_once)
     assert pages(beside) >= 0.6 * pages(alone)
 
 
-def test_an_answer_that_is_cancelled_is_asked_for_again(tmp_path):
+def test_an_answer_that_is_cancelled_is_requested_again(tmp_path):
     """With one slot, a host whose first answer drips gives it up to the others; nothing is lost,
     and nobody charged.
     """

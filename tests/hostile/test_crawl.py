@@ -74,8 +74,8 @@ class TestOutcomes:
         server = simweb(len(MISDEEDS), len(MISDEEDS), slow=0.1)
         urls = {f"{server.world.origin(at)}/x/{kind}/1": kind for at, kind in enumerate(MISDEEDS)}
         (tmp_path / "seeds.txt").write_text("\n".join(urls))
-        # the server floods from the thread that also answers for names, and all hosts are asked at
-        # once: a connection must not need as long as its host may
+        # the server floods from the thread that also answers for names, and all hosts are requested
+        # at once: a connection must not need as long as its host may
         patience = {"DOWNLOAD_TIMEOUT": 4, "DNS_TIMEOUT": 4}
         settings = {"DNS_NAMESERVERS": server.nameserver, "DOWNLOAD_TRUNCATE": 2**18, **patience}
         crawl = Crawl(

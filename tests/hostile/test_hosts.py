@@ -132,7 +132,7 @@ def test_dead_hosts_cost_a_crawl_less_than_a_seventh(tmp_path, slots):
 
 def test_dead_hosts_hold_their_share_once_live_ones_are_known(db):
     """Once enough hosts have answered to use all slots, dead ones hold two of sixteen: one new, one
-    asked before.
+    requested before.
     """
     live = [f"live{number}.test" for number in range(300)]
     dead = [f"dead{number}.test" for number in range(200)]

@@ -1,4 +1,4 @@
-"""The proxy between a browser and the crawl: who is served, what is asked, what is refused.
+"""The proxy between a browser and the crawl: who is served, what is requested, what is refused.
 
 The browser is raw.
 """
@@ -388,7 +388,7 @@ def test_parts_of_a_design_that_say_no_time_are_shared_for_a_day(kind, more):
     ],
 )
 def test_other_answers_are_not_shared(headers):
-    """Neither data that says nothing, nor what its server wants to be asked for each time."""
+    """Neither data that says nothing, nor what its server wants to be requested each time."""
     assert kept(*headers).find(URL, ask(), NOW) is None
 
 

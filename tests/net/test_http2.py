@@ -197,7 +197,7 @@ class TestOffers:
 
         assert (door.hellos, got.protocol) == ([False, True], "h2")
 
-    def test_a_server_that_closes_is_not_asked_twice(self, tmp_path):
+    def test_a_server_that_closes_is_not_requested_twice(self, tmp_path):
         """One that does not choose HTTP/2 gets no second request, and no second handshake the next
         time.
         """

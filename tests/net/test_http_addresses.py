@@ -71,7 +71,7 @@ class TestAddresses:
         assert run(go(), loop).ip == "127.0.0.1"
 
     def test_a_silent_address_is_overtaken(self, loop):
-        """Its host is asked at the other one from then on."""
+        """Its host is requested at the other one from then on."""
         names = Names(a=["127.0.0.2", "127.0.0.1"])
 
         async def go():

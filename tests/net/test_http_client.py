@@ -91,7 +91,7 @@ class TestExchange:
             (b"bytes 0-1/*", ""),
         ],
     )
-    def test_a_part_that_nobody_asked_for_is_truncated(self, loop, told, truncated):
+    def test_a_part_that_nobody_requested_is_truncated(self, loop, told, truncated):
         """A 206 to a request without Range is a page whose rest is missing, if it says that there
         is more.
         """

@@ -141,7 +141,7 @@ class TestKeepAlive:
         assert [got.body for got in made] == [b"ok"] * 4
         assert counters.opened == 4
 
-    def test_a_stale_connection_is_not_asked_once_more(self, loop):
+    def test_a_stale_connection_is_not_requested_once_more(self, loop):
         """A kept connection that ends on a request is an error: the caller retries, with its delay
         and its count.
         """
@@ -190,7 +190,7 @@ class TestKeepAlive:
         assert run(go(), loop) == [b"ok"] * 5
         assert len(visits) == 6
 
-    def test_a_server_that_never_answers_is_not_asked_twice(self, loop):
+    def test_a_server_that_never_answers_is_not_requested_twice(self, loop):
         """An empty response on a new connection is an error, without a second try."""
         visits = []
 

@@ -51,7 +51,7 @@ async def fetch(http, port, case):
     url = case["request_url"]
     url = ada_url.URL(url if "://" in url or url.startswith("http:/") else f"http://{url}").href
     url = url.replace(":8990", f":{port}")
-    # as curl's test asked, in its own way
+    # as curl's test requested, in its own way
     requested = [(b"If-None-Match", b'"1"')] if case["http_code"] == 304 else []
     while True:
         try:

@@ -57,7 +57,7 @@ class TestTargets:
          "http://a:99999/", "http://a:0/", "http://a:x/", "http://[::1/", "http://::1/", "http://a\\b/", "http\u017f://a/",
          "http://a/\x7f", "http://u\r\n@a/", "\nhttp://a/", "http://a/\n"],
     )  # fmt: skip
-    def test_what_cannot_be_asked_for(self, url):
+    def test_what_cannot_be_requested(self, url):
         """A URL with controls, spaces or other scripts in it, or without a host, is refused, not
         repaired.
         """

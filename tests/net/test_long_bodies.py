@@ -183,7 +183,7 @@ class TestWaiting:
 
         assert self.fetched(BodyRoom(1000), go) == (self.BODY, self.BODY)
 
-    def test_a_server_that_does_not_wait_as_long_is_asked_again(self, monkeypatch):
+    def test_a_server_that_does_not_wait_as_long_is_requested_again(self, monkeypatch):
         """The missing part is our own lack: it is neither a short body nor a failure of the server."""
         monkeypatch.setattr("webcrawl.net.connection.PAUSE_ALL_SERVERS_BEAR", 0.0)
         room, ended, asked = BodyRoom(1000), asyncio.Event(), []

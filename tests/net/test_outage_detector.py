@@ -69,8 +69,8 @@ class TestEvidence:
 
         assert fail(detector, 100) == MANY - 6
 
-    def test_new_hosts_that_were_asked_before_others_answered(self, detector):
-        """Dead hosts that were asked all at once and time out all at once say nothing if others
+    def test_new_hosts_that_were_requested_before_others_answered(self, detector):
+        """Dead hosts that were requested all at once and time out all at once say nothing if others
         have answered since.
         """
         assert fail(detector, 1000, HostPast.NEW, name="new", begun=99.0) is None
@@ -78,7 +78,7 @@ class TestEvidence:
         assert fail(detector, 100) == MANY
 
     def test_the_start(self):
-        """As long as nobody has answered, nine hosts that were never asked are enough."""
+        """As long as nobody has answered, nine hosts that were never requested are enough."""
         assert fail(Detector(str), 100, HostPast.NEW) == MANY
 
     def test_no_route(self, detector):
@@ -142,8 +142,8 @@ class TestItsEnd:
         assert [detector.answered("site1.test", 200.0) for _ in range(5)].index(True) == 4
 
     def test_failures_among_them(self, detector):
-        """A known host that fails meanwhile takes an answer away, if it was asked after the outage
-        was recognised.
+        """A known host that fails meanwhile takes an answer away, if it was requested after the
+        outage was recognised.
         """
         fail(detector, MANY)
         detector.answered("site1.test", 200.0)

@@ -123,7 +123,7 @@ class TestVerdicts:
 class TestUnreachable:
     @pytest.mark.parametrize("status", [429, 503, *WITHOUT_ANSWER])
     def test_without_rules_nothing_is_allowed_and_the_waits_double(self, status):
-        """A robots.txt that was never had is asked for again later and later, once a day in the
+        """A robots.txt that was never had is requested again later and later, once a day in the
         end.
         """
         steps = _fail(_book(retry_wait=60, patience=10 * DAY), status, 13)

@@ -54,15 +54,15 @@ def looks(book, bodies, *, urls=BUSY, until=3 * DAY):
 
 
 class TestInterval:
-    def test_a_file_that_never_changed_is_asked_for_once_a_day(self, book):
+    def test_a_file_that_never_changed_is_requested_once_a_day(self, book):
         """However busy its host is."""
         assert looks(book, lambda hour: SOME) == [24, 48]
 
-    def test_a_file_that_changed_is_asked_for_after_an_hour(self, book):
+    def test_a_file_that_changed_is_requested_after_an_hour(self, book):
         """And then at intervals that double, up to a day."""
         assert looks(book, lambda hour: SOME if hour < 24 else OTHER) == [24, 25, 27, 31, 39, 55]
 
-    def test_a_file_that_always_changes_is_asked_for_every_hour(self, book):
+    def test_a_file_that_always_changes_is_requested_every_hour(self, book):
         """No sooner than that."""
         hours = looks(
             book, lambda hour: f"User-agent: *\nDisallow: /{hour}".encode(), until=1.5 * DAY
@@ -77,7 +77,7 @@ class TestInterval:
         ) == [24, 48]
 
     @pytest.mark.parametrize("urls", [0, 1])
-    def test_a_host_with_little_traffic_is_asked_when_its_rules_expire(self, table, urls):
+    def test_a_host_with_little_traffic_is_requested_when_its_rules_expire(self, table, urls):
         """One look costs at most a hundredth of the requests since the last one."""
         book = RobotsBook(table, "webcrawl")
         book.answered(A, 200, SOME, 0.0)
@@ -86,7 +86,7 @@ class TestInterval:
         assert not asks(book, 10.0 + DAY - 60, urls)
         assert asks(book, 10.0 + DAY, urls)
 
-    def test_a_host_without_traffic_is_not_asked_at_all(self, book, table):
+    def test_a_host_without_traffic_is_not_requested_at_all(self, book, table):
         """Only a URL that is due asks for rules."""
         book.answered(A, 200, SOME, 0.0)
 
@@ -142,7 +142,7 @@ class TestConditions:
         assert book.validators(A) == (b'"2"', b"then")
 
     def test_a_304_without_rules_is_as_any_redirect_that_leads_nowhere(self, book):
-        """Nobody asked with a condition then."""
+        """Nobody requested with a condition then."""
         assert book.answered(A, 304, b"", 0.0).meaning is RobotsEffect.OPEN
 
     def test_a_304_ends_a_failure(self, book):
@@ -161,7 +161,7 @@ class TestConditions:
 
         assert book.validators(A) == (b"", b"")
 
-    def test_sitemaps_that_were_not_read_are_asked_for(self, table):
+    def test_sitemaps_that_were_not_read_are_requested(self, table):
         """A crawl that comes to want them gets the whole file: a 304 would not name them."""
         RobotsBook(table, "webcrawl").answered(A, 200, SOME, 0.0, TAGGED)
         book = RobotsBook(table, "webcrawl", sitemaps=True)

@@ -265,7 +265,7 @@ class TestEnvironment:
         ] == ["h:2", "h:1", "h:1", "h:1"]
 
     def test_no_proxy(self, monkeypatch):
-        """no_proxy names hosts that are asked directly, by ALL_PROXY too."""
+        """no_proxy names hosts that are requested directly, by ALL_PROXY too."""
         monkeypatch.setenv("no_proxy", "a.test")
 
         assert EnvironmentProxies({"all": "socks5://h:1"}).of("https://a.test/") is None

@@ -106,7 +106,7 @@ class ChangingSite:
         )
 
     def until(self, path, times, running):
-        """Waits until this path was asked for so often, then stops the crawl; its exit status."""
+        """Waits until this path was requested so often, then stops the crawl; its exit status."""
         wait_until(lambda: len(self.of(path)) >= times, SECONDS)
         running.interrupt()
         return running.wait()

@@ -72,7 +72,7 @@ class Place:
         return f"http://{host}:{self.port}{path}"
 
     def paths(self, host=None, *, robots=False):
-        """What was asked for, in order."""
+        """What was requested, in order."""
         return [
             path
             for name, path, *_ in self.hits

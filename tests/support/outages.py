@@ -76,7 +76,7 @@ def without_late(hits, expected, late=()):
 
 
 def pages(hits, since=0.0, until=float("inf")):
-    """Pages, robots.txt not counted, that were asked for in that time and answered as ever."""
+    """Pages, robots.txt not counted, that were requested in that time and answered as ever."""
     return [
         hit
         for hit in hits

@@ -20,7 +20,7 @@ SETTINGS = {
     "POLITENESS_MAX_DELAY": 1,
     "HOST_RETRY_WAIT": 1,
     "SITEMAPS": False,
-    "SOFT404_PROBE": 0,  # the server answers whatever is asked for with one page
+    "SOFT404_PROBE": 0,  # the server answers whatever is requested with one page
     "FEED_LINKS": False,
 }
 

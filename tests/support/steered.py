@@ -15,7 +15,7 @@ START = 1_700_000_000.0
 
 
 class Steered:
-    """`hosts` is what commands are given; `requested` notes what was asked for, and when after the
+    """`hosts` is what commands are given; `requested` notes what was requested, and when after the
     start.
     """
 
@@ -80,7 +80,7 @@ class Steered:
             self.crawl.parts.discovery.insert(Link(f"http://{host}/{number}"))
 
     def run(self, seconds, most=1000):
-        """Fetches what may be fetched in so many seconds; returns what was asked for: hosts and
+        """Fetches what may be fetched in so many seconds; returns what was requested: hosts and
         when.
         """
         end, before = self.seconds + seconds, len(self.requested)

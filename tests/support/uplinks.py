@@ -62,8 +62,8 @@ def crawl(web: Web, *, slots: int = 100, seconds: float = 600.0, seed: int = 1) 
 class Crawler:
     """A crawl's requests to the hosts of a web.
 
-    While the network is out, three hosts are asked every five seconds, those that answered before
-    the others.
+    While the network is out, three hosts are requested every five seconds, those that answered
+    before the others.
     """
 
     def __init__(self, web: Web, slots: int, chance: Random) -> None:
@@ -73,7 +73,7 @@ class Crawler:
         self._new = [*range(web.hosts - 1, -1, -1)]
         self._left = [web.pages] * web.hosts
         self._record, self._fails = [HostPast.NEW] * web.hosts, [0] * web.hosts
-        self._waiting: list[tuple[float, int]] = []  # when a host may be asked again
+        self._waiting: list[tuple[float, int]] = []  # when a host may be requested again
         self._due = [0.0] * web.hosts  # its one entry that counts
         # when and since when a request ends, of whom, how
         self._events: list[tuple[float, float, int, bool]] = []

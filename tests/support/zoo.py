@@ -16,7 +16,7 @@ class Spent:
 
     status: int  # the exit status
     owed: int  # URLs that the truth demands
-    missing: set[str]  # those of them that had not been asked for
+    missing: set[str]  # those of them that had not been requested
     pages: int  # requests other than for robots.txt
     traps: Counter[str]  # those for pages of traps, by kind
 

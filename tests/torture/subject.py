@@ -100,7 +100,7 @@ class Subject:
         return verdict
 
     def _dropped(self, dropped):
-        """A robots.txt that is not answered has a line of its own, and is asked for again."""
+        """A robots.txt that is not answered has a line of its own, and is requested again."""
         undo, expected = dropped.patch(), self.ends
         self.ends = expected + Counter({(url, "-3"): 1 for url, _ in expected if rules(url)})
         try:
@@ -199,7 +199,7 @@ def ends(jobdir):
 
 
 def rules(url):
-    """Whether this is a robots.txt: it is asked for again after a day, as the clock has it."""
+    """Whether this is a robots.txt: it is requested again after a day, as the clock has it."""
     return url.endswith("/robots.txt")
 
 

@@ -78,7 +78,7 @@ class Trial:
         wait_for(self._engine, has_happened, what)
 
     def _more(self):
-        """Wait until the web was asked for some more; the hive must not have ended by then."""
+        """Wait until the web was requested some more; the hive must not have ended by then."""
         goal = self._web.log.count + self._chance.randint(20, 60)
         self._wait(lambda: self._web.log.count >= goal or self._ended(), "more requests")
         assert not self._ended(), self._why("a drone ended too early, or the web is too small")
@@ -153,7 +153,7 @@ class Trial:
 
 def run(module, options, folder, simweb):
     """Run the hive, and count."""
-    # so slow that it lasts: the largest hosts are asked once a second
+    # so slow that it lasts: the largest hosts are requested once a second
     web = simweb(options.hosts, options.pages, seed=options.seed, size=(2000, 3000), latency=0.3)
     drones, begun = Drones(folder, web, len(SMALL)), time.monotonic()
     with module.engine(drones) as engine:

@@ -148,7 +148,7 @@ class TestEditions:
         assert all((a ^ b).bit_count() > DISTANCE for a, b in pairwise(texts))
 
     def test_a_second_server_shows_the_same(self):
-        """What a page is like follows from seed, page and time alone, not from what was asked
+        """What a page is like follows from seed, page and time alone, not from what was requested
         before.
         """
         times = [START + step * DAY for step in (0, 9, 3, 30, 3)]

@@ -27,7 +27,7 @@ def crawl(server, seeds, **options) -> list:
 
 
 class TestCrawls:
-    def test_a_plain_world_is_asked_for_whole(self, simweb):
+    def test_a_plain_world_is_requested_whole(self, simweb):
         """From the first host's root every page of every host is found, each requested once."""
         server = simweb(20, 300, size=(2000, 3000))
         world = server.world

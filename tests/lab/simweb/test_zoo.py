@@ -220,8 +220,8 @@ class TestLarge:
 
 class TestTruth:
     def test_a_crawl_of_a_web_with_traps(self, simweb):
-        """All pages of ordinary hosts and of the large site are owed; those of traps may be asked
-        for.
+        """All pages of ordinary hosts and of the large site are owed; those of traps may be
+        requested for.
         """
         server = simweb(10, 60, size=SIZE, zoo=[*ZOO], large=[80])
         world = server.world
@@ -237,7 +237,7 @@ class TestTruth:
         assert zoo_hits(world, server.log.hits) == dict.fromkeys(ZOO, 20)
 
     def test_a_trap_that_no_link_leads_to(self, world):
-        """A trap's page may be asked for only if the crawl can have found the trap."""
+        """A trap's page may be requested only if the crawl can have found the trap."""
         found = truth(world, [f"{world.origin(0)}/"], "host")
         url = f"{trap(world, 'zoo_subdomains')}".replace("//", "//a.b.") + "x.html"
 

@@ -233,7 +233,7 @@ class TestJumps:
 
 class TestPoliteness:
     def test_many_walkers_at_one_host_take_turns(self, db):
-        """A host where all walkers are is asked once at a time, with its wait in between."""
+        """A host where all walkers are is requested once at a time, with its wait in between."""
         links = {
             f"http://a/{number}": [f"http://a/{(number * 7 + 1) % 30}"] for number in range(30)
         }
@@ -259,7 +259,7 @@ class TestPoliteness:
         counts = Counter("alone" in line.url for line in found)
         assert counts[True] == pytest.approx(100, abs=2)
 
-    def test_one_url_may_be_asked_for_by_several_walkers(self, db):
+    def test_one_url_may_be_requested_by_several_walkers(self, db):
         """Walkers that meet at a URL each have it fetched, one after the other."""
         walk = Walk(db, rules(walkers=4), {"http://a/": ["http://a/"]})
 
@@ -394,7 +394,7 @@ class TestCheckpoint:
         assert len(steps) == 6
 
     def test_a_url_that_is_fetched_again_after_its_walker_has_gone_is_no_visit(self, db):
-        """What an outage has cost is asked for again; nobody is there any more, and nothing is
+        """What an outage has cost is requested again; nobody is there any more, and nothing is
         logged.
         """
         walk = Walk(db, rules(walkers=1), RING)

@@ -239,7 +239,7 @@ class TestHives:
         )
 
     def test_a_drone_without_the_log(self, tmp_path):
-        """What it asked before it was killed is not known at all, so its gap is named."""
+        """What it requested before it was killed is not known at all, so its gap is named."""
         drone_of(tmp_path, 0, ("http://a.test/", 30))
         drone_of(tmp_path, 1, logged=False)
         account = account_of(tmp_path, site_of("a.test"))
@@ -248,7 +248,7 @@ class TestHives:
         assert account.without_log == ["drone-1"]
 
     def test_a_drone_that_is_not_here(self, tmp_path):
-        """Nobody knows what it asked for: it is named, and what is listed is not said to be all."""
+        """Nobody knows what it requested: it is named, and what is listed is not said to be all."""
         drone_of(tmp_path, 0, ("http://a.test/", 30))
         HiveFolder(tmp_path).write(Founding("web", "web", "domain", 2, (0, 1)))
         account = account_of(tmp_path, site_of("a.test"))
@@ -259,7 +259,7 @@ class TestHives:
 
 @pytest.mark.parametrize(("logged", "partly"), [((0, 10), []), ((10,), ["job"])])
 def test_a_log_of_requests_that_is_not_whole(tmp_path, logged, partly):
-    """It was begun later than the crawl, or rotated: what was asked for before is listed, and not
+    """It was begun later than the crawl, or rotated: what was requested before is listed, and not
     said to be all.
     """
     job = tmp_path / "job"
@@ -313,9 +313,9 @@ def test_an_owner_is_told_no_more_than_is_so(tmp_path):
         assert ("robots.txt before anything else, and again when" in said(terms=terms)) is obeys
 
 
-def test_a_page_that_was_not_asked_for(tmp_path):
-    """The first page that was found may be one that robots.txt forbids: it is not said to be asked
-    for.
+def test_a_page_that_was_not_requested(tmp_path):
+    """The first page that was found may be one that robots.txt forbids: it is not said to be
+    requested for.
     """
     forbidden = end(1.0, Status.ROBOTS_FORBIDDEN, url="http://a.test/forbidden")
     text = page(

@@ -1,4 +1,4 @@
-"""JOBDIRs of crawls without a network: what was asked for, and what was found."""
+"""JOBDIRs of crawls without a network: what was requested, and what was found."""
 
 from contextlib import closing
 from functools import cache

@@ -1,4 +1,4 @@
-"""What a segment is built of, and where it is put: links that were found and not asked for, each in
+"""What a segment is built of, and where it is put: links that were found and not requested, each in
 one segment.
 """
 
@@ -34,7 +34,7 @@ EXACT, BLOOM = "webcrawl.frontier.seen.disk.DiskSeen", "webcrawl.frontier.seen.b
 
 @pytest.mark.parametrize("store", [EXACT, BLOOM])
 def test_what_is_new(tmp_path, store):
-    """Not what was asked for, whenever it was found; each once; by domain."""
+    """Not what was requested, whenever it was found; each once; by domain."""
     crawl = crawled(tmp_path / "job", requested=[A, D], found=[[D, C, A], [B, C, A]])
 
     assert build(crawl, store=store) == [B, C]
@@ -90,7 +90,7 @@ def test_a_segment_that_nobody_has_crawled(tmp_path):
 
 
 def test_a_segment_that_was_crawled_and_gave_nothing(tmp_path):
-    """It is not named at later builds: what was asked for since is known to all of them, not to the
+    """It is not named at later builds: what was requested since is known to all of them, not to the
     first alone.
     """
     crawl = crawled(tmp_path / "job", requested=[A], found=[[B]])
@@ -114,7 +114,7 @@ def test_an_index_keeps_its_kind(tmp_path):
         build(crawl, store=EXACT)
 
 
-def test_what_one_crawl_asked_for_another_need_not(tmp_path):
+def test_what_one_crawl_requested_another_need_not(tmp_path):
     """Several crawls are read together, whatever their order."""
     first = crawled(tmp_path / "1", requested=[A], found=[[B, C]])
     second = crawled(tmp_path / "2", requested=[B], found=[[A, D]])

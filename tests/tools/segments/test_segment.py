@@ -338,8 +338,8 @@ def test_a_copy_is_whole_or_not_there(tmp_path):
     ],
 )
 def test_hosts_that_keep_a_crawl_busy(policy, needed):
-    """Each of 100 slots needs a host that is asked, and as many more as downloads fit into a host's
-    wait.
+    """Each of 100 slots needs a host that is requested, and as many more as downloads fit into a
+    host's wait.
     """
     assert hosts_needed(100, policy.wait) == needed
 

@@ -125,7 +125,7 @@ class TestSound:
         assert told(copy) == []
 
     def test_robots_of_two_drones(self, copy):
-        """A robots.txt, or what pages await, may be asked for by the host's former owner and by its
+        """A robots.txt, or what pages await, may be requested by the host's former owner and by its
         present one.
         """
         assert said_by_two(copy, path="LP") == []

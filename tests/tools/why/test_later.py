@@ -17,7 +17,7 @@ A, B, C, COMMA = (
 
 @pytest.fixture(name="crawl")
 def _crawl(tmp_path):
-    """It asked for A, and found B on it, among others."""
+    """It requested A, and found B on it, among others."""
     found = [
         [
             link(B, via=A),
@@ -67,7 +67,7 @@ def test_in_a_segment(crawl, url):
     assert answer.details["found"]["via"] == A
 
 
-def test_what_was_asked_for(crawl):
+def test_what_was_requested(crawl):
     """It is fetched, wherever it was found again."""
     crawled(crawl, requested=[B], found=[[B]], URL_FOLLOW=False)
 
