@@ -302,7 +302,7 @@ class TestOrders:
         facts = frontier.look.facts("a")
         assert (facts.connections, facts.requests) == (3, 3)
         assert (
-            HostTurns.of(frontier.look.figures()).requested
+            HostTurns.of(frontier.look.figures()).active
             == len({host_of(link.url) for link in links})
             < len(links)
         )
