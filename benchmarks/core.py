@@ -146,7 +146,7 @@ class Core:
 
     def _take(self) -> Link | None:
         """Return the next link, or None if none is due or a robots.txt was."""
-        link = self.crawl.take(self._now)
+        link = self.crawl.next_link(self._now)
         if link is None:
             self.crawl.next_ready()
             return None

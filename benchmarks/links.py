@@ -130,7 +130,7 @@ def discover_all(crawl: Crawl, parts: Parts, blocks: Iterable[list[Page]]) -> in
             crawl.checkpoint()
     while parts.seen.busy:
         time.sleep(0.01)
-    while records := parts.seen.take(SLICE):
+    while records := parts.seen.pop_new(SLICE):
         parts.frontier.add(records)
     return links
 

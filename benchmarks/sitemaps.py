@@ -130,7 +130,7 @@ class Crawl(Core):
         crawl = self.crawl
         while crawl.pending:
             self._now += 1.0
-            while (link := crawl.take(self._now)) is not None:
+            while (link := crawl.next_link(self._now)) is not None:
                 self._fetch(link)
             crawl.next_ready()
 

@@ -152,7 +152,7 @@ def route(ways: Sequence[Way]) -> dict[str, tuple[float, list[str]]]:
 
 def inside(command: list[str]) -> None:
     """Run the crawl in this process, and print what its pages meet."""
-    take, finish = FetchingSteps.take.__code__, PageEnd.finished.__code__
+    take, finish = FetchingSteps.next_trip.__code__, PageEnd.finished.__code__
     ways = Ways(PACKAGE, take, finish, before=PAGES_BEFORE, followed=PAGES_FOLLOWED)
     ways.begin()
     try:

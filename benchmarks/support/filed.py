@@ -92,7 +92,7 @@ class Filed(Store):
             self.clock += each / self.budget * LATER_FACTOR
             now = self.clock
             with timed() as clock:
-                records = self.revisits.take(now, each)
+                records = self.revisits.pop_due(now, each)
             self.cpu += clock.cpu
             if records:
                 self._fetch_due(records, now)

@@ -77,8 +77,8 @@ class MemorySeen:
         self._journal.append(new, found)
         return len(new)
 
-    def take(self, limit: int) -> list[bytes]:
-        return self._journal.take(limit)
+    def pop_new(self, limit: int) -> list[bytes]:
+        return self._journal.pop_new(limit)
 
     def merge(self) -> None:
         """Do nothing: nothing ever waits for a merge."""

@@ -95,7 +95,7 @@ class Crawl(Core):
         for _, exchange in batch if deciding is not None else ():
             wanted = deciding.wanted(exchange)
             if wanted is not None:
-                deciding.learn(wanted, exchange.body, exchange, 1)
+                deciding.record_rendering(wanted, exchange.body, exchange, 1)
         super()._process(batch)
 
 

@@ -204,11 +204,11 @@ class Simulation:
         """
         self._feed_found()
         while len(self._in_flight) < self._slots:
-            refusal = self.crawl.parts.refusals.take()
+            refusal = self.crawl.parts.refusals.next_refusal()
             if refusal is not None:
                 self.crawl.parts.refusals.delivered(refusal)
                 continue
-            link = self.crawl.take(self.now)
+            link = self.crawl.next_link(self.now)
             if link is None:
                 return self.crawl.next_ready()
             self._begin_request(link)
@@ -260,7 +260,7 @@ class Simulation:
             self._on_requested(requested)
         outcome = self._outcome(requested)
         if link.path.endswith("P") and outcome.status not in NO_OUTCOMES:
-            self.crawl.parts.robots_answers.answered(
+            self.crawl.parts.robots_answers.record_answer(
                 link, outcome.status, answer.body, answer.location, self.now
             )
         self.crawl.finish(link, outcome, None)
@@ -270,7 +270,7 @@ class Simulation:
         answer, error = requested.answer, requested.answer.error
         outcome = Outcome(answer.status, answer.seconds, answer.wait, at=self.now, ended=self.now)
         if error is None:
-            self.crawl.parts.uplink.answered(requested.link.url, self.now)
+            self.crawl.parts.uplink.record_answer(requested.link.url, self.now)
             return outcome
         outcome.status = error.status
         outcome.permanent = error.permanent

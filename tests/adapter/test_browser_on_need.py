@@ -105,7 +105,7 @@ def test_with_all_no_page_is_left_out_for_lack_of_room(db):
 
     async def one_after_the_other():
         browser = Browser(db, places=BrowserPlaces(1, most=1), every=True)
-        await browser._places.take(1.0)
+        await browser._places.wait_for_place(1.0)
         page = exchange(URL, body=PLAIN)
         waiting = asyncio.ensure_future(
             browser._render_if_wanted(Request(URL), Trip(Link(URL)), page)

@@ -175,7 +175,7 @@ class TestRefusals:
                 "http://a.test/2",
             ]
             assert len(refusals) == 1
-            assert refusals.take().reason == "host retired"
+            assert refusals.next_refusal().reason == "host retired"
 
     def test_what_was_not_told_outlives_a_crash(self, tmp_path, spider):
         """What waits or is being told at a checkpoint is told by the next run, in order; what was
@@ -185,14 +185,14 @@ class TestRefusals:
             refusals = Refusals(db, Log(), has_errback)
             for number in range(4):
                 refusals.dropped(link(spider, number), Status.HOST_BUDGET)
-            refusals.delivered(refusals.take())
-            refusals.take()
+            refusals.delivered(refusals.next_refusal())
+            refusals.next_refusal()
             db.checkpoint()
-            while refusals.take() is not None:
+            while refusals.next_refusal() is not None:
                 pass  # the next run does not know that
         with closing(CrawlDB(tmp_path)) as db:
             refusals = Refusals(db, Log(), has_errback)
-            left = [refusals.take() for _ in range(len(refusals))]
+            left = [refusals.next_refusal() for _ in range(len(refusals))]
 
             assert [(one.record, one.status) for one in left] == [
                 (link(spider, number).pack(), Status.HOST_BUDGET) for number in (1, 2, 3)

@@ -20,7 +20,7 @@ def _requests(tmp_path):
     """With rules for one origin at hand, which had an ETag."""
     db = CrawlDB(tmp_path)
     admission = RobotsAdmission(RobotsBook(RobotsRows(db), "webcrawl"))
-    admission.book.answered(
+    admission.book.record_answer(
         A, 200, b"User-agent: *\nDisallow: /x", 0.0, RobotsHead(Validators(b'"1"', b"then"))
     )
 

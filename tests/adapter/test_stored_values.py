@@ -324,7 +324,7 @@ class TestHeld:
         """Beyond so many requests the oldest are given up."""
         held = HeldValues([])
         for number in range(MAX_REQUESTS + 5):
-            held.hold(str(number), {}, has_errback=False)
+            held.store_values(str(number), {}, has_errback=False)
 
         assert len(held) == MAX_REQUESTS
 

@@ -142,7 +142,9 @@ def test_a_small_frontier_keeps_few_rules(tmp_path):
     try:
         book = crawl.parts.robots.book
         for number in range(6000):
-            book.answered(f"http://h{number}.test", 200, b"User-agent: *\nDisallow: /private/", 0.0)
+            book.record_answer(
+                f"http://h{number}.test", 200, b"User-agent: *\nDisallow: /private/", 0.0
+            )
         assert 1000 < len(book) < 4000
     finally:
         crawl.close()

@@ -24,7 +24,7 @@ class Steps:
     def may_fetch(self):
         return True
 
-    def take(self):
+    def next_trip(self):
         return self.due.pop(0) if self.due else None
 
     async def fetch(self, trip):
@@ -167,7 +167,7 @@ class TestLife:
         async def once(_driver):
             await asyncio.sleep(0.01)
 
-        steps.take = take
+        steps.next_trip = take
         run(steps, once)
 
         assert steps.done == [error]

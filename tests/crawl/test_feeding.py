@@ -18,7 +18,7 @@ class Seen:
     def __init__(self):
         self.new, self.undecided, self.busy, self.merges = [], [], False, 0
 
-    def take(self, limit):
+    def pop_new(self, limit):
         taken, self.new = self.new[:limit], self.new[limit:]
         return taken
 
@@ -69,7 +69,7 @@ def test_links_that_may_be_fetched_enter_at_once(frontier):
     seen.new = [record for number in range(3) for record in links(f"host{number}", SLICE)]
     feeding = Feeding(frontier, seen, Seeds())
 
-    assert [feeding.take(0.0).url for _ in range(3)] == [
+    assert [feeding.next_link(0.0).url for _ in range(3)] == [
         f"http://host{number}/0" for number in range(3)
     ]
 
@@ -81,10 +81,10 @@ def test_with_nothing_under_way_more_enter(frontier):
     seen = Seen()
     seen.new = links("a", 100 * SLICE)
     feeding = Feeding(frontier, seen, Seeds())
-    frontier.done(feeding.take(0.0), FAST, 0.0)
+    frontier.done(feeding.next_link(0.0), FAST, 0.0)
 
     for number in range(100):
-        assert feeding.take(number / 100) is None
+        assert feeding.next_link(number / 100) is None
 
     assert frontier.queued == 100 * SLICE - 1
 
@@ -94,9 +94,9 @@ def test_a_host_behind_them_is_found(frontier):
     seen = Seen()
     seen.new = [*links("a", 20 * SLICE), *links("b", 1)]
     feeding, now = Feeding(frontier, seen, Seeds()), 0.0
-    assert feeding.take(now) is not None
+    assert feeding.next_link(now) is not None
 
-    while (link := feeding.take(now)) is None:
+    while (link := feeding.next_link(now)) is None:
         now = feeding.next_ready(frontier.next_ready())
 
     assert link.url == "http://b/0"
@@ -108,11 +108,11 @@ def test_a_dry_frontier_waits_for_nothing(frontier):
     seen = Seen()
     seen.new = links("a", 1)
     feeding = Feeding(frontier, seen, Seeds())
-    first = feeding.take(0.0)
+    first = feeding.next_link(0.0)
     seen.undecided = links("b", 1)
     frontier.done(first, OK, 0.0)
 
-    assert feeding.take(0.0).url == "http://b/0"
+    assert feeding.next_link(0.0).url == "http://b/0"
     assert seen.merges == 1
 
 
@@ -121,11 +121,11 @@ def test_merges_are_early_but_not_often(frontier):
     seen = Seen()
     seen.new = links("a", 2)
     feeding = Feeding(frontier, seen, Seeds())
-    feeding.take(100.0)
+    feeding.next_link(100.0)
 
     for number in range(30):
         seen.undecided = links(f"b{number}", 1) if number % 2 else []
-        feeding.take(100.0 + number / 10)
+        feeding.next_link(100.0 + number / 10)
 
     assert seen.merges == 3
 
@@ -137,5 +137,5 @@ def test_seeds_that_are_known_are_read_to_their_end(frontier):
     seen.merge = lambda: setattr(seen, "undecided", [])
     feeding = Feeding(frontier, seen, seeds)
     while not seeds.ended:
-        assert feeding.take(0.0) is None
+        assert feeding.next_link(0.0) is None
         assert seeds.ended or feeding.next_ready(None) == 0.0

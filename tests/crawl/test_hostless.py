@@ -30,7 +30,7 @@ def _opened(tmp_path):
 
 def taken(hostless):
     """All that are handed out."""
-    return [unpack(hostless.take()[1]) for _ in range(len(hostless.waiting))]
+    return [unpack(hostless.next_request()[1]) for _ in range(len(hostless.waiting))]
 
 
 def test_requests_come_out_as_they_came(opened):
@@ -49,9 +49,9 @@ def test_what_is_not_finished_comes_again(opened):
     hostless, db = opened()
     for link in (FIRST, SECOND, FIRST):
         hostless.add(link)
-    number, _ = hostless.take()
+    number, _ = hostless.next_request()
     hostless.done(number)
-    hostless.take()
+    hostless.next_request()
     db.checkpoint()
 
     again, db = opened()
@@ -69,7 +69,7 @@ def test_what_could_not_be_tried_is_the_next_one(opened):
     hostless, _ = opened()
     hostless.add(FIRST)
     hostless.add(SECOND)
-    hostless.put_back(hostless.take()[0])
+    hostless.put_back(hostless.next_request()[0])
 
     assert taken(hostless) == [FIRST, SECOND]
 

@@ -39,7 +39,7 @@ def test_one_goes_out_as_a_probe_without_a_network():
         [NOW],
         SimpleNamespace(out=True, since=NOW, failures=9, answers=0, answered_at=0.0, stirred=True),
     )
-    detector.answered = lambda *_: False
+    detector.record_answer = lambda *_: False
     detector.failed = lambda *_: True
     clock = SimpleNamespace(at=lambda ended: ended, wall=lambda at: at)
     frontier = SimpleNamespace(
@@ -57,7 +57,7 @@ def test_one_goes_out_as_a_probe_without_a_network():
     assert goes(0) == (False, False)
     assert goes(LONGEST_PAUSE) == (True, False)
     assert goes(LONGEST_PAUSE - 1) == (False, False)
-    uplink.answered(LINK.url, now[0])
+    uplink.record_answer(LINK.url, now[0])
     assert goes(0) == (True, False)
     detector.out = False
     assert goes(0) == (True, True)

@@ -76,7 +76,7 @@ def test_a_line_is_served_in_order(run, crawl):
     """
 
     async def script(turns):
-        one, two = await soon(turns.take(ONE), turns.take(TWO))
+        one, two = await soon(turns.wait_for_turn(ONE), turns.wait_for_turn(TWO))
         assert (one.done(), two.done(), turns.others_wait(ONE)) == (True, False, True)
         turns.leave(ONE, Outcome(200))
         assert await two is None
@@ -92,7 +92,7 @@ def test_a_host_is_requested_again_when_it_is_due(run, crawl):
 
     async def script(turns):
         crawl.decisions += [0.02, Status.ROBOTS_FORBIDDEN]
-        one, two = await soon(turns.take(ONE), turns.take(TWO))
+        one, two = await soon(turns.wait_for_turn(ONE), turns.wait_for_turn(TWO))
         assert await one == Status.ROBOTS_FORBIDDEN
         assert await two is None
 
@@ -106,7 +106,7 @@ def test_a_host_in_use_is_waited_for(run, crawl):
 
     async def script(turns):
         crawl.decisions += [NEVER]
-        (one,) = await soon(turns.take(ONE))
+        (one,) = await soon(turns.wait_for_turn(ONE))
         assert not one.done()
         turns.own_left("a.test")
         assert await one is None
@@ -119,7 +119,7 @@ def test_another_host_of_the_address_may_be_waited_for(run, crawl):
 
     async def script(turns):
         crawl.decisions += [NEVER]
-        (one,) = await soon(turns.take(ONE))
+        (one,) = await soon(turns.wait_for_turn(ONE))
         turns.own_left("b.test")
         assert await one is None
 
@@ -130,8 +130,8 @@ def test_the_schedulers_own_request_goes_first(run, crawl):
     """It holds its host already, and takes the next turn; the line goes on when it has ended."""
 
     async def script(turns):
-        await turns.take(ONE)
-        two, own, other = await soon(turns.take(TWO), turns.own(ONE), turns.own(OTHER))
+        await turns.wait_for_turn(ONE)
+        two, own, other = await soon(turns.wait_for_turn(TWO), turns.own(ONE), turns.own(OTHER))
         # nobody has lent the other's host
         assert (two.done(), own.done(), other.done()) == (False, False, True)
         turns.leave(ONE, Outcome(200))
@@ -147,7 +147,7 @@ def test_the_schedulers_own_request_may_wait_for_an_address(run, crawl):
     """Its address may be lent with another host, after the frontier has handed it out."""
 
     async def script(turns):
-        await soon(turns.take(OTHER))
+        await soon(turns.wait_for_turn(OTHER))
         crawl.ready = NEVER
         (own,) = await soon(turns.own(ONE))
         assert not own.done()
@@ -164,13 +164,13 @@ def test_whoever_gives_up_leaves_the_line(run, crawl):
     """
 
     async def script(turns):
-        await turns.take(ONE)
-        two, three = await soon(turns.take(TWO), turns.take(ONE))
+        await turns.wait_for_turn(ONE)
+        two, three = await soon(turns.wait_for_turn(TWO), turns.wait_for_turn(ONE))
         two.cancel()
         turns.leave(ONE, Outcome(200))
         await asyncio.wait([two])
         assert await three is None
-        (four,) = await soon(turns.take(TWO))
+        (four,) = await soon(turns.wait_for_turn(TWO))
         turns.leave(ONE, Outcome(200))
         four.cancel()  # granted, and not yet told
         await asyncio.wait([four])
@@ -185,7 +185,9 @@ def test_the_end_of_the_crawl_answers_all(run, crawl):
 
     async def script(turns):
         crawl.decisions += [NEVER, NEVER, NEVER]
-        tasks = await soon(turns.take(ONE), turns.take(TWO), turns.take(OTHER))
+        tasks = await soon(
+            turns.wait_for_turn(ONE), turns.wait_for_turn(TWO), turns.wait_for_turn(OTHER)
+        )
         turns.end(LookupError())
         for task in tasks:
             with pytest.raises(LookupError):
@@ -201,8 +203,8 @@ def test_nothing_is_asked_of_a_closed_crawl(run, crawl):
 
     async def script(turns):
         crawl.ready = 0.02
-        await turns.take(ONE)
-        await turns.take(OTHER)
+        await turns.wait_for_turn(ONE)
+        await turns.wait_for_turn(OTHER)
         turns.leave(ONE, Outcome(200))
         turns.close()
         turns.leave(OTHER, Outcome(200))
@@ -218,7 +220,7 @@ def test_a_broken_disk_answers_all(run, crawl, failures):
 
     async def script(turns):
         crawl.decisions += [0.01, OSError("no disk")]
-        tasks = await soon(turns.take(ONE), turns.take(TWO))
+        tasks = await soon(turns.wait_for_turn(ONE), turns.wait_for_turn(TWO))
         for task in tasks:
             with pytest.raises(OSError, match="no disk"):
                 await task

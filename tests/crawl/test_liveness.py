@@ -101,7 +101,7 @@ class Small:
                 self.visitor.robots_said(link, outcome.status)
             self.crawl.finish(link, outcome, None)
             return
-        uplink.answered(link.url, self.seconds)
+        uplink.record_answer(link.url, self.seconds)
         exchange = self.answer(link.url)
         self.visitor.follow(self.visitor.visit(link, exchange))
         outcome.status = exchange.status
@@ -166,7 +166,7 @@ class Small:
                 self.seconds = max(self.seconds, (ready or 0.0) - START + 1e-6)
 
     def take(self):
-        return self.crawl.take(self.crawl.parts.clock())
+        return self.crawl.next_link(self.crawl.parts.clock())
 
     def look_between(self):
         """Return the links of a look before the crawl is woken."""

@@ -96,7 +96,7 @@ def test_only_what_the_crawl_itself_found_on_the_web_is_followed_by_a_probe(
 
 def tried(missing, pages):
     """The probe's answer, and these pages after it."""
-    missing.heard(
+    missing.record_probe_answer(
         Link("http://a.test/nowhere", "S"), answer(url="http://a.test/nowhere"), recogniser()
     )
     return [missing.shows(answer(page), recogniser()) for page in pages]
@@ -135,6 +135,8 @@ def test_a_page_like_the_answer_is_missing(missing):
 )
 def test_an_answer_that_is_no_page_teaches_nothing(frontier, missing, body, status):
     """All pages of such a host may look like it."""
-    missing.heard(Link("http://a.test/nowhere", "S"), answer(body, status=status), recogniser())
+    missing.record_probe_answer(
+        Link("http://a.test/nowhere", "S"), answer(body, status=status), recogniser()
+    )
 
     assert frontier.shown == {}

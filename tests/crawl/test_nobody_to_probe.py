@@ -14,7 +14,7 @@ class Answering(Web):
     """Each answer shows that there is a network."""
 
     def fetch(self, link):
-        self.crawl.parts.uplink.answered(link.url, self.now)
+        self.crawl.parts.uplink.record_answer(link.url, self.now)
         super().fetch(link)
 
 

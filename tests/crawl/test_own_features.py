@@ -402,7 +402,7 @@ def test_it_has_the_first_word(tmp_path, monkeypatch):
     crawl, _ = assemble({**values(tmp_path), "FEATURES": (f"{HERE}.Gate",)}, spider="web")
     crawl.parts.frontier.add([Link(URL).pack()])
 
-    assert crawl.take(crawl.parts.clock()) is None
+    assert crawl.next_link(crawl.parts.clock()) is None
     assert crawl.parts.frontier.counters[f"dropped/{Status.REFUSED}"] == 1
     crawl.close()
 

@@ -52,7 +52,7 @@ def after(crawl, portions, start=0.0):
     now = start
     for number in range(portions):
         now = start + number * 1.01 * PACE
-        crawl.take(now)
+        crawl.next_link(now)
     return now
 
 
@@ -71,11 +71,11 @@ class TestPortions:
         with crawling(tmp_path) as (crawl, _):
             discover(crawl, 5 * PORTION)
             for _ in range(10):
-                crawl.take(1.0)
+                crawl.next_link(1.0)
 
             assert submitted(crawl) == 2 * PORTION
             assert crawl.next_ready() <= 1.0 + PACE
-            crawl.take(1.0 + PACE)
+            crawl.next_link(1.0 + PACE)
             assert submitted(crawl) == 3 * PORTION
 
     def test_where_nothing_else_is_left_they_do_not_wait(self, tmp_path):
@@ -87,7 +87,7 @@ class TestPortions:
 
             for left in range(3, -1, -1):
                 assert crawl.next_ready() <= crawl.parts.clock()
-                crawl.take(1.0)
+                crawl.next_link(1.0)
                 assert crawl.stats()["links/waiting"] == left * PORTION
 
     def test_all_enter_in_the_end(self, tmp_path):
@@ -119,7 +119,7 @@ class TestPortions:
         with crawling(tmp_path, ROBOTSTXT_OBEY=False, CONCURRENT_REQUESTS=1) as (crawl, _):
             crawl.parts.discovery.discover(BIG, ["mailto:a", "/x", "http://big.test/x#y"], "LEL")
 
-            assert crawl.take(0.0).path == "LE"
+            assert crawl.next_link(0.0).path == "LE"
 
     def test_hop_and_base_are_the_pages(self, tmp_path):
         """A link of a later portion has the letter, the page and the base that it would have had at
@@ -130,7 +130,7 @@ class TestPortions:
             crawl.parts.discovery.discover(
                 BIG, some, "L" * PORTION + "E", base="http://base.test/a/b/"
             )
-            crawl.take(0.0)
+            crawl.next_link(0.0)
             (record,) = crawl.parts.frontier.core.back.active.values()
 
             assert record.name == "base.test"
@@ -143,8 +143,8 @@ class TestPortions:
             discover(crawl, 3 * PORTION)
             with monkeypatch.context() as patched:
                 patched.setattr(crawl.parts.pipeline, "process", lambda *_: 1 / 0)
-                crawl.take(0.0)
-            crawl.take(1.0)
+                crawl.next_link(0.0)
+            crawl.next_link(1.0)
 
             assert submitted(crawl) == 2 * PORTION
             assert "http://big.test/: 1000 links lost" in caplog.text
@@ -162,7 +162,7 @@ class TestPortions:
             )
 
             with pytest.raises(FilterError, match="mine: ZeroDivisionError"):
-                crawl.take(0.0)
+                crawl.next_link(0.0)
 
     def test_a_slice_in_one_turn(self, tmp_path):
         """Links that nobody may ask for yet enter the frontier in slices, one per turn, and the
@@ -170,9 +170,9 @@ class TestPortions:
         """
         with crawling(tmp_path) as (crawl, _):
             discover(crawl, PORTION)
-            assert crawl.take(0.0) is not None
+            assert crawl.next_link(0.0) is not None
             before = crawl.stats()["queued"]
-            assert crawl.take(0.0) is None
+            assert crawl.next_link(0.0) is None
 
             assert crawl.stats()["queued"] - before <= 500
             assert crawl.next_ready() == 0.0

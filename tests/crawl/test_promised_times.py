@@ -47,7 +47,7 @@ class Steered(Small):
     def open(self):
         self.settings |= self.more
         super().open()
-        self.crawl.parts.frontier.steering.hold(sorted(self.paused), START + self.seconds)
+        self.crawl.parts.frontier.steering.pause(sorted(self.paused), START + self.seconds)
 
     def restart(self):
         if not self.lent:
@@ -69,7 +69,7 @@ class Steered(Small):
         host = self.random.choice(sorted(map(host_of, self.links)))
         chance = self.random.random()
         if chance < 0.01:
-            frontier.steering.hold([host], now)
+            frontier.steering.pause([host], now)
             self.paused.add(host)
         elif chance < 0.02:
             frontier.steering.retry(host, now)
@@ -90,7 +90,7 @@ class Steered(Small):
             frontier.lending.give_back(host, Outcome(200, 0.3, ended=self.seconds), now)
             frontier.lending.release(host, now)
         while self.paused:
-            frontier.steering.let_go(self.paused.pop(), now)
+            frontier.steering.resume(self.paused.pop(), now)
 
     def is_over(self):
         """At the end, or after some hours of pages that are fetched again."""

@@ -39,7 +39,7 @@ class Walk:
     def new(self):
         seen = self.crawl.parts.seen
         seen.merge()
-        return [unpack(record) for record in seen.take(100) if record]
+        return [unpack(record) for record in seen.pop_new(100) if record]
 
     def seed(self, url=A):
         """The link of a URL that was submitted."""
@@ -176,10 +176,10 @@ class TestRobots:
         """
         with crawling(tmp_path) as (crawl, visitor):
             crawl.parts.discovery.submit(Link(A))
-            requested = crawl.take(0.0)
+            requested = crawl.next_link(0.0)
             headers = [(b"Location", b"http://other.test/r"), (b"Set-Cookie", b"a=" + b"x" * size)]
             visitor.visit(requested, exchange(requested.url, status=302, headers=headers, body=b""))
-            there = crawl.take(1.0)
+            there = crawl.next_link(1.0)
 
             assert (there.url, there.history, sent(there)) == (
                 "http://other.test/r",

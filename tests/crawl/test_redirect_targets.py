@@ -16,7 +16,7 @@ def led(crawl, visitor, name, value, *, status=302, body=b""):
     )
     visitor.follow(visitor.visit(PAGE, answer))
     crawl.parts.seen.merge()
-    return [unpack(record).url for record in crawl.parts.seen.take(100)]
+    return [unpack(record).url for record in crawl.parts.seen.pop_new(100)]
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_others_have_something_to_do(crawl, clock):
     assert crawl.rests
     clock.now = max(clock.now, crawl.parts.frontier.next_ready())
 
-    assert crawl.take(clock.now) is not None
+    assert crawl.next_link(clock.now) is not None
     assert crawl.pending  # it is being tried
     assert crawl.rests
 
@@ -95,9 +95,9 @@ def test_others_have_something_to_do(crawl, clock):
 def test_time_in_which_it_is_held(crawl, clock):
     """On a full disk nobody is tried: that is no part of OUTAGE_END_WAIT."""
     assert not crawl.rests
-    crawl.parts.hold("disk nearly full")
+    crawl.parts.set_pause_reason("disk nearly full")
     clock.now += 10 * WAIT
-    crawl.parts.hold("")
+    crawl.parts.set_pause_reason("")
     assert not crawl.rests
     clock.now += WAIT
 
@@ -123,7 +123,7 @@ def test_all_rest(crawl, clock):
     crawl.all_rest = True
     clock.now += 100 * WAIT
 
-    assert crawl.take(clock.now) is None
+    assert crawl.next_link(clock.now) is None
     assert crawl.next_ready() is None
     assert not crawl.pending
 
@@ -139,4 +139,4 @@ def test_something_comes(crawl, clock):
     add(crawl.parts.frontier, "http://b/")
 
     assert not crawl.rests
-    assert crawl.take(clock.now) is not None
+    assert crawl.next_link(clock.now) is not None

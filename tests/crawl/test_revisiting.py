@@ -73,7 +73,7 @@ class TestWhen:
         one = web({"/": Document(b"<p>1")})
         one.run(60)
 
-        assert one.crawl.take(one.now) is None
+        assert one.crawl.next_link(one.now) is None
         assert one.crawl.pending
         assert one.crawl.next_ready() == pytest.approx(START + HOUR, abs=5)
 
@@ -362,7 +362,7 @@ class TestAnswers:
         one = web({"/": Document(b"<p>1")})
         one.run(HOUR - 1)
         one.now += 2
-        link = one.crawl.take(one.now)
+        link = one.crawl.next_link(one.now)
         exchange, outcome = one.answered(link)
         exchange.truncated, exchange.payload = "disconnect", b"<p>"
         one.finish(link, exchange, outcome)
@@ -564,7 +564,7 @@ class TestNothingIsLostOrDoubled:
         one = web({"/": Document(b"<p>1", etag='"1"')})
         one.run(HOUR - 1)
         one.now += 2
-        link = one.crawl.take(one.now)
+        link = one.crawl.next_link(one.now)
         assert link.history
         one.checkpoint()
         one.kill()
@@ -605,7 +605,7 @@ class TestNothingIsLostOrDoubled:
         one.run(HOUR - 1)
         one.now += 2
         for status in (0, -50):
-            link = one.crawl.take(one.now)
+            link = one.crawl.next_link(one.now)
             assert one.crawl.parts.revisiting.next_headers(link)
             one.finish(link, None, Outcome(status, 0.05, at=one.now, ended=one.now))
             one.now += 100

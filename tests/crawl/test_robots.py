@@ -77,7 +77,7 @@ class Web:
                 self.requested.append((now, link.url))
                 status, body, location = self.answers(link.url, now)
                 outcome = Outcome(status, 0.2)
-                self.answers_to.answered(link, status, body, location, now + 0.2)
+                self.answers_to.record_answer(link, status, body, location, now + 0.2)
             self.frontier.done(link, outcome, now + 0.2)
         return until
 
@@ -186,7 +186,7 @@ class TestAwaited:
         for _ in range(4):
             got.append(web.inline.lend(link, lambda _: None))
             if isinstance(got[-1], Link):
-                web.answers_to.answered(got[-1], 503, b"", None, web.now)
+                web.answers_to.record_answer(got[-1], 503, b"", None, web.now)
                 web.inline.give_back(got[-1], Outcome(503, 0.2, ended=0.0))
             web.now = max(web.frontier.lending.ready_at("a"), web.admission.book.next_try(link.url))
         web.now -= 1
@@ -259,7 +259,9 @@ class TestElsewhere:
         """
         web, link = Web(db, lambda url, now: OPEN), Link("http://a/1")
         chased = []
-        web.admission.answered(web.admission.decide(link, 0), 301, b"", MOVED, 0, chased.append)
+        web.admission.record_answer(
+            web.admission.decide(link, 0), 301, b"", MOVED, 0, chased.append
+        )
         assert web.admission.decide(link, 1) == 6.0
         web.admission.dropped(unpack(chased[0]))
 
@@ -271,7 +273,7 @@ class TestElsewhere:
         link = Link("http://a/1")
         for now, answer in ((0, (404, b"", None)), (DAY, (301, b"", MOVED))):
             requested = web.admission.decide(link, now)
-            web.admission.answered(requested, *answer, now, lambda _: None)
+            web.admission.record_answer(requested, *answer, now, lambda _: None)
 
         assert isinstance(web.admission.decide(link, DAY + 1), float)
         assert web.admission.decide(link, DAY + REDIRECTED_ROBOTS_WAIT) is None
@@ -282,7 +284,7 @@ class TestElsewhere:
         web = Web(db, lambda url, now: OPEN)
         links = [Link(f"http://{name}/1") for name in "abcd"]
         for now, link in zip((0, 0, 1, REDIRECTED_ROBOTS_WAIT), links, strict=True):
-            web.admission.answered(
+            web.admission.record_answer(
                 web.admission.decide(link, now), 301, b"", MOVED, now, lambda _: None
             )
 

@@ -72,7 +72,7 @@ class TestFilters:
             opened.parts.discovery.submit(Link("http://a.test/", seed="http://a.test/"))
             opened.parts.in_force.set("URL_EXCLUDE_FILE", str(tmp_path / "out.txt"))
             for moment in range(20):
-                assert opened.take(opened.parts.clock() + moment) is None
+                assert opened.next_link(opened.parts.clock() + moment) is None
             assert opened.stats()["frontier/dropped/-5001"] == 1
 
     def test_what_was_excluded_stays(self, tmp_path):
@@ -189,6 +189,6 @@ def test_the_health_of_hosts(tmp_path):
         assert frontier.core.deferred.failures == 2
         tries = [0.0]
         for _ in range(4):
-            book.answered("http://a.test", 503, b"", tries[-1])
+            book.record_answer("http://a.test", 503, b"", tries[-1])
             tries.append(book.row("http://a.test")[0])
         assert tries == [0.0, 7.0, 21.0, 49.0, 100.0]

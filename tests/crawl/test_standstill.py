@@ -73,7 +73,7 @@ from webcrawl.crawl import standstill
 standstill.LOOK_INTERVAL = 0.05
 async def go():
     watch = standstill.Standstill(asyncio.get_running_loop(), str)
-    watch.told()
+    watch.note_stop()
     print("begun", flush=True)
     await asyncio.sleep(6)
     watch.close()
@@ -105,7 +105,7 @@ fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)
 logging.basicConfig(stream=os.fdopen(writes, "w"))
 async def go():
     watch = standstill.Standstill(asyncio.get_running_loop(), str)
-    watch.told()
+    watch.note_stop()
     logging.error("x" * 65536)
 asyncio.run(go())
 """

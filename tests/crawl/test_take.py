@@ -30,7 +30,7 @@ class Seen:
     def merge(self):
         self.known, self.waiting = self.known + self.waiting, []
 
-    def take(self, most):
+    def pop_new(self, most):
         taken, self.known = self.known[:most], self.known[most:]
         return taken
 
@@ -66,7 +66,7 @@ def _crawl(tmp_path, seen):
     add(frontier, "http://old/")
     frontier.done(frontier.take(0), OK, 0)
     add(frontier, "http://busy/", "http://new1/", "http://new2/")
-    assert crawl.take(1).url == "http://busy/"
+    assert crawl.next_link(1).url == "http://busy/"
     yield crawl
     db.close()
 
@@ -77,7 +77,7 @@ def test_links_that_wait_for_a_merge_go_before_one_more_host_that_may_not_answer
     """
     seen.waiting = [Link("http://old/1").pack()]
 
-    assert [crawl.take(10).url for _ in range(3)] == [
+    assert [crawl.next_link(10).url for _ in range(3)] == [
         "http://old/1",
         "http://new1/",
         "http://new2/",
@@ -87,10 +87,10 @@ def test_links_that_wait_for_a_merge_go_before_one_more_host_that_may_not_answer
 def test_merges_are_not_more_frequent_for_it(crawl, seen):
     """Links that come within a second of the last early merge wait; the slot is not idle meanwhile."""
     seen.waiting = [Link("http://old/1").pack()]
-    crawl.take(10)
+    crawl.next_link(10)
     seen.waiting = [Link("http://other/").pack()]
 
-    assert crawl.take(10.5).url == "http://new1/"
+    assert crawl.next_link(10.5).url == "http://new1/"
     assert seen.waiting != []
 
 
@@ -137,7 +137,7 @@ def test_seeds_that_are_known_do_not_hold_up_the_others(tmp_path, seen):
     crawl = Crawl(Parts(**parts))
 
     for _ in range(2):
-        assert crawl.take(1) is None
+        assert crawl.next_link(1) is None
         assert crawl.next_ready() == 0
-    assert crawl.take(1).url == "http://new/"
+    assert crawl.next_link(1).url == "http://new/"
     db.close()

@@ -61,12 +61,12 @@ class World:
         for _ in range(HOSTS):
             link = self.frontier.take(900)
             self.frontier.done(link, replace(OK, ip=f"site of {link.url}"), 900)
-            self.uplink.answered(link.url, 900)
+            self.uplink.record_answer(link.url, 900)
 
     def ask(self, link, error=None):
         """One request and its booking, as the downloader does it."""
         if error is None:
-            self.uplink.answered(link.url, self.clock.now)
+            self.uplink.record_answer(link.url, self.clock.now)
             self.frontier.done(link, OK, self.clock.now)
             return
         wait = self.uplink.failed(link.url, error, self.clock.now, self.clock.now)
@@ -173,7 +173,7 @@ def test_a_failure_that_began_in_it_and_ends_later(world):
     begun, error = world.clock.now, ConnectTimeout("away")
     for number in range(3):
         world.clock.now += 1
-        world.uplink.answered(f"http://site{number}/", world.clock.now)
+        world.uplink.record_answer(f"http://site{number}/", world.clock.now)
     assert not world.uplink.out
 
     assert world.uplink.failed("http://site9/", error, begun, world.clock.now) == SHORTEST_PAUSE
@@ -194,10 +194,10 @@ def test_it_is_said_once_an_hour(world, caplog):
 def test_robots_txt_is_not_held_against_anybody(world):
     """A robots.txt that failed right before counts as never requested, or as it did before."""
     world.uplink.robots_fails("http://site0", Status.TIMEOUT, 1000.0)
-    world.robots.answered("http://site0", Status.TIMEOUT, b"", 1000.0)
-    world.robots.answered("http://site1", 200, b"", 900.0)
+    world.robots.record_answer("http://site0", Status.TIMEOUT, b"", 1000.0)
+    world.robots.record_answer("http://site1", 200, b"", 900.0)
     world.uplink.robots_fails("http://site1", Status.TIMEOUT, 1000.0)
-    world.robots.answered("http://site1", Status.TIMEOUT, b"", 1000.0)
+    world.robots.record_answer("http://site1", Status.TIMEOUT, b"", 1000.0)
     assert world.robots.verdict("http://site0/", 1001) is RobotsDecision.WAIT
 
     world.break_down()

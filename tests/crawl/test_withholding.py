@@ -29,7 +29,7 @@ class Table(dict):
 def owners(robots=b"", *purposes):
     """Of a host with this robots.txt, to a crawl for these purposes."""
     book = RobotsBook(Table(), "webcrawl")
-    book.answered("http://a.test", 200, robots, 0.0)
+    book.record_answer("http://a.test", 200, robots, 0.0)
     return Owners(book.said, "webcrawl", Purpose.of(purposes))
 
 

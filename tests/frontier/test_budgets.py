@@ -64,7 +64,7 @@ def test_a_seed_of_a_domain_whose_links_wait(db):
         while pages := drain(frontier, 1000.0):
             urls += [link.url for _, link in pages]
             for _ in pages:
-                frontier.domains.budgets.answered("zoo.test", new=True)
+                frontier.domains.budgets.record_page("zoo.test", new=True)
         return urls
 
     frontier = budgeted(db, ByReputation(2))
@@ -165,7 +165,7 @@ class TestWaiting:
             frontier.add(found(*(f"http://{name}.test/{at}" for at in range(2))))
         for number, name in ((1, "one"), (3, "three"), (2, "two")):
             for at in range(number):
-                frontier.domains.heard(f"http://s{at}.test/", [f"http://{name}.test/"])
+                frontier.domains.receive_links(f"http://s{at}.test/", [f"http://{name}.test/"])
         zoo.crawl(
             frontier, {f"{name}.test": zoo.page_of_links() for name in ("one", "two", "three")}, []
         )
@@ -220,7 +220,7 @@ class TestBounds:
         frontier.add(found("http://zoo.test/a"))
 
         assert frontier.take(0) is not None
-        assert frontier.domains.heard is None
+        assert frontier.domains.receive_links is None
         saved(db)
         assert db.query("SELECT count(*) FROM domain") == [(0,)]
 

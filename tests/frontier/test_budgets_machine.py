@@ -108,7 +108,7 @@ class BudgetsMachine(RuleBasedStateMachine):
 
     @rule(source=st.integers(0, 5), name=NAME)
     def hear(self, source, name):
-        self.budgets.reputation.heard(f"http://s{source}/", [f"http://{name}/"])
+        self.budgets.reputation.record_links(f"http://s{source}/", [f"http://{name}/"])
         self.budgets.reputation.save()
         self.model.sources[name].add(f"s{source}")
 
@@ -116,7 +116,7 @@ class BudgetsMachine(RuleBasedStateMachine):
     def answered(self, name, answers):
         twin = self.model.domains[name]
         for new in answers:
-            self.budgets.answered(name, new=new)
+            self.budgets.record_page(name, new=new)
             if new:
                 paid = min(PAGES_PAID_BY_NEW_ONE - 1, twin.old)
                 twin.old -= paid

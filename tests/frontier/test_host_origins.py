@@ -59,7 +59,7 @@ class Web:
         if isinstance(outcome, int):
             outcome = Outcome(outcome, 0.1)
         if link.is_prerequisite:
-            self.admission.answered(
+            self.admission.record_answer(
                 link, outcome.status, b"", None, self.now, self.frontier.expedite
             )
         if self.frontier.done(link, outcome, self.now) and not link.is_prerequisite:

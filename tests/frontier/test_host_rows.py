@@ -63,7 +63,7 @@ class TestSweep:
         an_hour, most = 40, 0
         for hour in range(24 * 30):
             for number in range(an_hour):
-                book.answered(
+                book.record_answer(
                     f"http://h{hour * 7919 % 1000}-{hour}-{number}.test", 404, b"", hour * HOUR
                 )
             most = max(most, count(db))
@@ -77,7 +77,7 @@ class TestSweep:
         fill(db, 5000, until=0.0)
         book = RobotsBook(RobotsRows(db), "webcrawl")
         for number in range(5000):
-            book.answered(f"http://new{number}.test", 404, b"", 10 * KEEP)
+            book.record_answer(f"http://new{number}.test", 404, b"", 10 * KEEP)
 
         assert db.query("SELECT count(*) FROM robots WHERE until = 0") == [(0,)]
         assert count(db) == 5000
@@ -85,14 +85,14 @@ class TestSweep:
     def test_what_may_be_requested_stays(self, db):
         """Valid rules, and failures that count, survive any number of sweeps."""
         book = RobotsBook(RobotsRows(db), "webcrawl", retry_wait=60)
-        book.answered("http://a.test", 200, b"User-agent: *\nDisallow: /", 0.0)
-        book.answered("http://z.test", 500, b"", 0.0)
+        book.record_answer("http://a.test", 200, b"User-agent: *\nDisallow: /", 0.0)
+        book.record_answer("http://z.test", 500, b"", 0.0)
         for number in range(4 * SWEPT):
-            book.answered(f"http://b{number}.test", 404, b"", KEEP - 1)
+            book.record_answer(f"http://b{number}.test", 404, b"", KEEP - 1)
 
         other = RobotsBook(RobotsRows(db), "webcrawl", retry_wait=60)
         assert other.verdict("http://a.test/", KEEP - 1) is RobotsDecision.FORBIDDEN
-        other.answered("http://z.test", 500, b"", KEEP - 1)
+        other.record_answer("http://z.test", 500, b"", KEEP - 1)
         assert other.next_try("http://z.test/") == KEEP - 1 + 120
 
     def test_short_runs_go_on_where_the_last_one_ended(self, tmp_path):

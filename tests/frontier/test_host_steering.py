@@ -73,7 +73,7 @@ class TestPause:
         frontier = make(db)
         add(frontier, *urls("a", 3))
         link = frontier.take(0.0)
-        frontier.steering.hold(["a"], 0.1)
+        frontier.steering.pause(["a"], 0.1)
 
         assert frontier.done(link, OK, 0.2)
         assert frontier.take(1000.0) is None
@@ -82,16 +82,16 @@ class TestPause:
     def test_nobody_borrows_it(self, db):
         """A download that somebody awaits is refused at once."""
         frontier = make(db)
-        frontier.steering.hold(["a"], 0.0)
+        frontier.steering.pause(["a"], 0.0)
 
         assert frontier.lending.lend(Link("http://a/x"), 0.0, lambda _: None) == Status.HOST_RETIRED
-        frontier.steering.let_go("a", 0.0)
+        frontier.steering.resume("a", 0.0)
         assert frontier.lending.lend(Link("http://a/x"), 0.0, lambda _: None) is None
 
     def test_what_others_wait_for(self, db):
         """A robots.txt that another host redirects to is not asked of a paused one."""
         frontier = make(db)
-        frontier.steering.hold(["a"], 0.0)
+        frontier.steering.pause(["a"], 0.0)
         frontier.expedite(Link("http://a/robots.txt", "P", history="http://b").pack())
 
         assert frontier.take(1000.0) is None
@@ -102,7 +102,7 @@ class TestPause:
         add(frontier, *urls("a", 5))
         for now in (0.0, 5.0):
             frontier.done(frontier.take(now), OK, now)
-        frontier.steering.hold(["a"], 10.0)
+        frontier.steering.pause(["a"], 10.0)
         add(frontier, *urls("b", 1), *urls("c", 1))
 
         assert {host_of(frontier.take(20.0).url) for _ in range(2)} == {"b", "c"}
@@ -118,11 +118,11 @@ class TestPause:
         first = frontier.take(50.0)
         assert frontier.take(50.0) is None
         other = "b" if first.url.startswith("http://a") else "a"
-        frontier.steering.hold([other], 50.0)
+        frontier.steering.pause([other], 50.0)
         frontier.done(first, OK, 50.2)
 
         assert all(other not in link.url for _, link in drain(frontier, 51.0))
-        frontier.steering.let_go(other, 100.0)
+        frontier.steering.resume(other, 100.0)
         assert len(drain(frontier, 100.0)) == 2
 
     def test_the_next_one_of_an_address(self, db):
@@ -137,7 +137,7 @@ class TestPause:
         assert frontier.take(150.0) is None
         frontier.done(first, OK, 150.0)
         (next_,) = (host.name for host in frontier.core.back.active.values() if host.ticket)
-        frontier.steering.hold([next_], 150.0)
+        frontier.steering.pause([next_], 150.0)
 
         (last,) = {"a", "b", "c"} - {next_, first.url[7]}
         assert [link.url[7] for _, link in drain(frontier, 151.0)] == [last]
@@ -149,12 +149,12 @@ class TestPause:
             add(frontier, *urls("a", 3), *urls("b", 2))
             frontier.take(0.0)
             frontier.take(0.0)
-            frontier.steering.hold(["a"], 0.0)  # in flight: after a kill it is active again
+            frontier.steering.pause(["a"], 0.0)  # in flight: after a kill it is active again
             db.checkpoint()
         assert damage(tmp_path) == []
         with closing(CrawlDB(tmp_path / "state")) as db:
             frontier = make(db, now=10.0)
-            frontier.steering.hold(["a"], 10.0)
+            frontier.steering.pause(["a"], 10.0)
 
             assert {link.url[7] for _, link in drain(frontier, 1000.0)} == {"b"}
             assert (frontier.core.deferred.urls, frontier.core.deferred.hosts, len(frontier)) == (
@@ -172,7 +172,7 @@ class TestHive:
     def test_coming(self, db):
         """A paused host that comes from another drone stays paused here."""
         frontier = make(db)
-        frontier.steering.hold(["a"], 0.0)
+        frontier.steering.pause(["a"], 0.0)
         frontier.moves.urls("a", [Link(url).pack() for url in urls("a", 3)])
         frontier.moves.arrive("a", 0.0)
 
@@ -185,19 +185,19 @@ class TestHive:
             3,
             1,
         )
-        frontier.steering.let_go("a", 0.0)
+        frontier.steering.resume("a", 0.0)
         assert len(drain(frontier, 0.0)) == 3
 
     def test_leaving(self, db):
         """It leaves with all its URLs; resumed on its way, nothing of it is requested here."""
         frontier = make(db)
         add(frontier, *urls("a", 3))
-        frontier.steering.hold(["a"], 0.0)
+        frontier.steering.pause(["a"], 0.0)
         frontier.take(0.0)
         frontier.moves.guard(lambda name: name == "a", lambda _: None)
         frontier.moves.freeze()
         assert frontier.core.is_foreign("a")
-        frontier.steering.let_go("a", 0.0)
+        frontier.steering.resume("a", 0.0)
         assert taken(frontier, 10.0) == []
 
         pieces = [
@@ -285,7 +285,7 @@ class TestDrop:
         add(frontier, *urls("a", 2))
         frontier.done(frontier.take(0.0), OK, 1.0)
         frontier.steering.drop("a", 1.0)
-        frontier.steering.hold(["a"], 1.0)
+        frontier.steering.pause(["a"], 1.0)
 
         frontier.steering.retry("a", 1.0)
 

@@ -24,7 +24,7 @@ class SteeringMachine(FrontierMachine):
 
     @rule(host=A_HOST)
     def hold(self, host):
-        self.frontier.steering.hold([host], self.model.now)
+        self.frontier.steering.pause([host], self.model.now)
         self.held.add(host)
 
     @precondition(lambda self: self.held)
@@ -32,7 +32,7 @@ class SteeringMachine(FrontierMachine):
     def let_go(self, pick):
         host = pick.choice(sorted(self.held))
         self.held.discard(host)
-        self.frontier.steering.let_go(host, self.model.now)
+        self.frontier.steering.resume(host, self.model.now)
 
     @rule(host=A_HOST)
     def retry(self, host):
@@ -89,7 +89,7 @@ class SteeringMachine(FrontierMachine):
     def crash(self):
         super().crash()
         self.held = set(self.held_at_checkpoint)
-        self.frontier.steering.hold(sorted(self.held), self.model.now)
+        self.frontier.steering.pause(sorted(self.held), self.model.now)
 
     def finish(self):
         while self.held:
@@ -97,7 +97,7 @@ class SteeringMachine(FrontierMachine):
         super().finish()
 
     def _resume(self, host):
-        self.frontier.steering.let_go(host, self.model.now)
+        self.frontier.steering.resume(host, self.model.now)
 
 
 TestSteeringMachine = SteeringMachine.TestCase

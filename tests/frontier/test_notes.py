@@ -202,7 +202,7 @@ def test_a_host_to_which_others_link_may_bring_more(db):
     frontier = make(db)
     frontier.domains.hear_links()
     for source in "bcd":
-        frontier.domains.heard(f"http://{source}.test/", [MAP])
+        frontier.domains.receive_links(f"http://{source}.test/", [MAP])
     db.checkpoint()
 
     assert frontier.notes.take_listed(MAP, 4 * MAX_LISTED) == 3 * MAX_LISTED
@@ -227,7 +227,7 @@ def test_nobody_starves(pages):
     one = SitemapQuota()
     turns = []
     for is_listed, new in pages:
-        one.learn(listed=is_listed, new=new)
+        one.record_page(listed=is_listed, new=new)
         turns.append(one.has_turn())
         assert MIN_TURNS <= one.share() <= 1 - MIN_TURNS
         assert 0 <= one.credit < 1

@@ -252,7 +252,7 @@ class TestOrders:
         frontier = several(db)
         links = taken(frontier, 0)
         answered(frontier, links[:1], 1)
-        frontier.steering.hold(["a"], 1)
+        frontier.steering.pause(["a"], 1)
         assert not taken(frontier, 100)
         answered(frontier, links[1:], 100)
         assert (
@@ -264,7 +264,7 @@ class TestOrders:
             17,
             0,
         )
-        frontier.steering.let_go("a", 200)
+        frontier.steering.resume("a", 200)
         assert len(taken(frontier, 300)) == 3
 
     def test_dropped(self, db):

@@ -22,15 +22,17 @@ class TestLinks:
         """Any number of links from the hosts of one domain to those of another count once."""
         found = made(db)
         for host in ("www.a.test", "m.a.test", "a.test:81"):
-            found.heard(f"http://{host}/page", [f"https://{at}.b.test/{at}" for at in range(5)])
-        found.heard("https://c.test/", ["http://b.test/"])
+            found.record_links(
+                f"http://{host}/page", [f"https://{at}.b.test/{at}" for at in range(5)]
+            )
+        found.record_links("https://c.test/", ["http://b.test/"])
 
         assert links_to(found, "b.test") == 2
 
     def test_a_domain_does_not_link_to_itself(self, db):
         """Links within a domain do not count, whatever their hosts, schemes and ports are."""
         found = made(db)
-        found.heard(
+        found.record_links(
             "http://www.a.test/",
             ["http://www.a.test/x", "https://www.a.test/", "http://m.a.test:8/x"],
         )
@@ -45,8 +47,8 @@ class TestLinks:
         name.
         """
         found = made(db)
-        found.heard("gopher://a.t/1/", [target])
-        found.heard("ftp://c.t/", [target, "ftp://c.t/x"])
+        found.record_links("gopher://a.t/1/", [target])
+        found.record_links("ftp://c.t/", [target, "ftp://c.t/x"])
 
         assert links_to(found, "b.t") == 2
 
@@ -62,7 +64,7 @@ class TestLinks:
 
         found.elsewhere = elsewhere
         for _ in range(2):
-            found.heard(
+            found.record_links(
                 "http://www.a.test/",
                 ["http://a.test/", "http://b.test/x", "http://b.test/y", "http://c.test/x"],
             )
@@ -74,7 +76,7 @@ class TestLinks:
         """A domain has 64 others in its row at most, however many link to it."""
         found = made(db)
         for number in range(MOST + 20):
-            found.heard(f"http://s{number}.test/", ["http://b.test/"])
+            found.record_links(f"http://s{number}.test/", ["http://b.test/"])
 
         assert links_to(found, "b.test") == MOST
 
@@ -85,7 +87,7 @@ class TestLinks:
         for _ in range(2):
             found = made(db, memory=1)
             for number in (*range(40), *range(40)):
-                found.heard(f"http://s{number}.test/", ["http://b.test/", "http://c.test/"])
+                found.record_links(f"http://s{number}.test/", ["http://b.test/", "http://c.test/"])
 
         assert links_to(found, "b.test") == links_to(found, "c.test") == 40
 
@@ -94,7 +96,7 @@ class TestLinks:
         for source in ("a", "b"):
             db = CrawlDB(tmp_path)
             found = made(db)
-            found.heard(f"http://{source}.test/", ["http://x.test/"])
+            found.record_links(f"http://{source}.test/", ["http://x.test/"])
             if source == "a":
                 found.save()
                 db.checkpoint()
@@ -110,11 +112,11 @@ class TestCost:
         """Links to domains that were just counted, and those within a host, write nothing."""
         found = made(db)
         urls = ["http://b.test/", "http://a.test/x"]
-        found.heard("http://a.test/", urls)
+        found.record_links("http://a.test/", urls)
         found.save()
         monkeypatch.setattr(db, "executemany", lambda *_: pytest.fail("nothing is new"))
         for page in range(100):
-            found.heard(f"http://a.test/{page}", urls)
+            found.record_links(f"http://a.test/{page}", urls)
         found.save()
 
     def test_what_waits_is_bounded(self, db, monkeypatch):
@@ -130,7 +132,7 @@ class TestCost:
         monkeypatch.setattr(db, "executemany", counted)
         found = made(db, memory=64 << 10)
         for number in range(5000):
-            found.heard("http://a.test/", [f"http://t{number}.test/"])
+            found.record_links("http://a.test/", [f"http://t{number}.test/"])
             ((written,),) = db.query("SELECT count(*) FROM linked")
             assert number + 1 - written < 1000
 
@@ -144,15 +146,15 @@ class TestCost:
         """
         found = made(db)
         for number in range(MOST):
-            found.heard(f"http://s{number}.test/", ["http://b.test/"])
+            found.record_links(f"http://s{number}.test/", ["http://b.test/"])
         found.save()
         with monkeypatch.context() as patched:
             patched.setattr(db, "executemany", lambda *_: pytest.fail("no more count"))
-            found.heard("http://a.test/", ["http://b.test/"])
+            found.record_links("http://a.test/", ["http://b.test/"])
             assert not found.waits
             found.save()
-        assert len(found.take("b.test")) == MOST * TAG
-        found.heard("http://c.test/", ["http://b.test/"])
+        assert len(found.pop_linkers("b.test")) == MOST * TAG
+        found.record_links("http://c.test/", ["http://b.test/"])
 
         assert links_to(found, "b.test") == 1
 
@@ -163,7 +165,7 @@ class TestCost:
         monkeypatch.setattr(db, "query", lambda *_: pytest.fail("asked before"))
         assert found.remembered("b.test") == 0
         monkeypatch.undo()
-        found.heard("http://a.test/", ["http://b.test/"])
+        found.record_links("http://a.test/", ["http://b.test/"])
         found.save()
 
         assert found.remembered("b.test") == 1

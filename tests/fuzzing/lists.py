@@ -56,7 +56,7 @@ def robots(data: bytes) -> None:
         assert dict(parse(data.replace(b"\n", b"\r\n"), AGENT).rules.items()) == kept
     table = Table()
     first, second = (RobotsBook(table, AGENT) for _ in range(2))
-    first.answered("http://h.test", 200, data, 0.0)
+    first.record_answer("http://h.test", 200, data, 0.0)
     for url in _urls(list(kept)):
         verdict = rules.allowed(url)
         assert verdict == _longest(kept, path_of(url)), url

@@ -56,7 +56,7 @@ def _replies(shape: Shape, size: int) -> None:
     reader = ReplyReader()
     reader.feed(filled(shape, size))
     try:
-        while reader.take():
+        while reader.next_reply():
             pass
     except FetchError:
         return

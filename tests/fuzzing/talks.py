@@ -125,7 +125,7 @@ def _replies(parts: list[bytes]) -> list[object]:
     try:
         for part in parts:
             reader.feed(part)
-            while (reply := reader.take()) is not None:
+            while (reply := reader.next_reply()) is not None:
                 assert 100 <= reply.code < 600
                 assert "\n" not in reply.text
                 found.append(reply)

@@ -95,12 +95,12 @@ class TestFtp:
         reader = ReplyReader()
         reader.feed(b"150 x\r\n" * 10_000 + b"22")
         buffer = reader._buffer
-        taken = [reader.take() for _ in range(10_001)]
+        taken = [reader.next_reply() for _ in range(10_001)]
 
         assert taken == [FtpReply(150, "x")] * 10_000 + [None]
         assert reader._buffer is buffer
         reader.feed(b"6 y\r\n")
-        assert reader.take() == FtpReply(226, "y")
+        assert reader.next_reply() == FtpReply(226, "y")
 
 
 class TestPages:

@@ -73,7 +73,7 @@ class Coming:
         else:
             self._web.turn.call_later(0.001, self._come)
 
-    def hold(self):
+    def pause_reading(self):
         self._read = False
 
     def go_on(self):
@@ -99,7 +99,7 @@ class Web:
 
     def fill(self):
         while not self.bandwidth.held and self._open < self._slots:
-            self.bandwidth.take()
+            self.bandwidth.reserve_answer()
             self._open += 1
             Coming(self, self._sizes(self.random))
 
@@ -173,7 +173,7 @@ class TestRate:
         bandwidth.limit(10_000)
         turn.until(turn.now + 10)
         for _ in range(3):
-            bandwidth.take()
+            bandwidth.reserve_answer()
             assert bandwidth.held
             bandwidth.finished(None)
             assert not bandwidth.held
@@ -200,7 +200,7 @@ class TestChange:
         bandwidth = Bandwidth(turn.clock)
         bandwidth.limit(10_000)
         bandwidth.finished(50_000)
-        bandwidth.take()
+        bandwidth.reserve_answer()
 
         assert bandwidth.held
 
@@ -322,7 +322,7 @@ class TestAnswer:
 
         connection = Connection()
         answer = MeteredAnswer(Bandwidth(), connection, lambda: 1.0, 100)
-        answer.hold()
+        answer.pause_reading()
         answer.go_on()
 
         assert (connection.resumed, answer.held) == ([False, answer], 0.0)

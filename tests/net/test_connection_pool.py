@@ -37,7 +37,7 @@ def test_a_server_may_have_several():
         pool.keep(("a",), first, 10)
         pool.keep(("a",), second, 10)
         assert len(pool) == 2
-        assert [pool.take(("a",)) for _ in range(3)] == [second, first, None]
+        assert [pool.pop_connection(("a",)) for _ in range(3)] == [second, first, None]
         assert len(pool) == 0
 
     pooled(play)
@@ -51,7 +51,7 @@ def test_closed_ones_are_passed_over():
         pool.keep(("a",), first, 10)
         pool.keep(("a",), second, 10)
         second.abort()
-        assert pool.take(("a",)) is first
+        assert pool.pop_connection(("a",)) is first
         assert len(pool) == 0
 
     pooled(play)
@@ -69,7 +69,7 @@ def test_the_limit_counts_all(keys):
             pool.keep((key,), one, 10, spare=True)
         assert len(pool) == 2
         assert [one.open for one in made] == [False, True, True]
-        assert sum(pool.take((key,)) is not None for key in keys) == 2
+        assert sum(pool.pop_connection((key,)) is not None for key in keys) == 2
 
     pooled(play, limit=2)
 
@@ -84,7 +84,7 @@ def test_what_waits_for_its_turn_stays():
         for number, one in enumerate(made):
             pool.keep((number,), one, 10)
         assert [one.open for one in made] == [True, True, False, False]
-        assert pool.take((0,)) is made[0]
+        assert pool.pop_connection((0,)) is made[0]
 
     pooled(play, limit=2)
 
@@ -98,7 +98,7 @@ def test_hosts_in_turn():
         used = 0
         for _ in range(5):
             for host in range(6):
-                kept = pool.take((host,))
+                kept = pool.pop_connection((host,))
                 used += kept is not None
                 pool.keep((host,), kept or Connection(), 10)
         return used
@@ -117,7 +117,7 @@ def test_spare_ones_go_first():
         pool.keep(("b",), spare, 10, spare=True)
         pool.keep(("c",), other, 10)
         assert (sure.open, spare.open, other.open) == (True, False, True)
-        assert pool.take(("b",)) is None
+        assert pool.pop_connection(("b",)) is None
 
     pooled(play, limit=2)
 
@@ -129,7 +129,7 @@ def test_spare_ones_that_were_used(monkeypatch):
     async def play(pool):
         taken, over = Connection(), Connection()
         pool.keep(("a",), taken, 10, spare=True)
-        assert pool.take(("a",)) is taken
+        assert pool.pop_connection(("a",)) is taken
         pool.keep(("b",), over, 0.0, spare=True)
         for _ in range(500):
             await asyncio.sleep(0.01)
@@ -209,6 +209,6 @@ class TestServersThatDoNotAnswerOnThem:
                 pool.distrust((key,))
             for key in "abc":
                 pool.keep((key,), Connection(), 10)
-            return [key for key in "abc" if pool.take((key,)) is not None]
+            return [key for key in "abc" if pool.pop_connection((key,)) is not None]
 
         assert pooled(play) == ["b"]

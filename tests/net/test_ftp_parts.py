@@ -75,7 +75,7 @@ class TestReplies:
         reader, found = ReplyReader(), []
         for piece in pieces:
             reader.feed(piece)
-            while (reply := reader.take()) is not None:
+            while (reply := reader.next_reply()) is not None:
                 found.append(reply)
         return found
 

@@ -130,7 +130,7 @@ def test_a_connection_that_is_held():
             one.connection_made(transport)
             transports.append(transport)
             if number == 0:
-                one.hold(60.0)
+                one.extend_deadline(60.0)
         closed = [transport.closed for transport in transports]
         for one in [*others]:
             one.connection_lost(None)

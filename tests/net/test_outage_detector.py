@@ -101,7 +101,7 @@ class TestEvidence:
         for number in range(300):
             assert not fails(detector, f"site{number}.test")
             if number % 3 == 2:
-                detector.answered("good.test", 101.0)
+                detector.record_answer("good.test", 101.0)
 
     def test_the_usual_rate(self, detector):
         """Where a third of the requests to known hosts fail all the time, nine failures in a row
@@ -110,8 +110,8 @@ class TestEvidence:
         for number in range(900):
             fails(detector, f"site{number}.test")
             if number % 3:
-                detector.answered("good.test", 101.0)
-        detector.answered("good.test", 101.0)
+                detector.record_answer("good.test", 101.0)
+        detector.record_answer("good.test", 101.0)
 
         assert fail(detector, 100) > 2 * MANY
 
@@ -128,7 +128,7 @@ class TestItsEnd:
         """An outage is over when three unrelated hosts have answered."""
         fail(detector, MANY)
 
-        assert [detector.answered(f"site{number}.test", 200.0) for number in range(3)] == [
+        assert [detector.record_answer(f"site{number}.test", 200.0) for number in range(3)] == [
             False,
             False,
             True,
@@ -139,19 +139,19 @@ class TestItsEnd:
         """Further answers of one host count half: the others may be dead by now."""
         fail(detector, MANY)
 
-        assert [detector.answered("site1.test", 200.0) for _ in range(5)].index(True) == 4
+        assert [detector.record_answer("site1.test", 200.0) for _ in range(5)].index(True) == 4
 
     def test_failures_among_them(self, detector):
         """A known host that fails meanwhile takes an answer away, if it was requested after the
         outage was recognised.
         """
         fail(detector, MANY)
-        detector.answered("site1.test", 200.0)
-        detector.answered("site2.test", 200.0)
+        detector.record_answer("site1.test", 200.0)
+        detector.record_answer("site2.test", 200.0)
         fails(detector, "site3.test", now=200.0, begun=50.0)
         fails(detector, "site4.test", now=200.0, begun=150.0)
 
-        assert [detector.answered(f"site{number}.test", 200.0) for number in (5, 6)] == [
+        assert [detector.record_answer(f"site{number}.test", 200.0) for number in (5, 6)] == [
             False,
             True,
         ]
@@ -161,17 +161,17 @@ class TestItsEnd:
         for number in range(5):
             assert fail(detector, 100, now=1000.0 * number) == MANY
             for host in "abc":
-                detector.answered(f"{host}.test", 1000.0 * number + 500)
+                detector.record_answer(f"{host}.test", 1000.0 * number + 500)
 
     def test_a_false_alarm(self, detector):
         """After an outage that was over at once the next one takes twice the evidence, for an hour."""
         fail(detector, MANY)
         for host in "abc":
-            detector.answered(f"{host}.test", 102.0)
+            detector.record_answer(f"{host}.test", 102.0)
 
         assert fail(detector, 100, now=110.0) == 2 * MANY
         for host in "abc":
-            detector.answered(f"{host}.test", 111.0)
+            detector.record_answer(f"{host}.test", 111.0)
         assert fail(detector, 100, now=120.0 + CALM_SECONDS) == MANY
 
 

@@ -206,13 +206,13 @@ class TestGroups:
     def test_a_group_that_is_named_often_takes_each_rule_once(self, monkeypatch):
         """Thousands of equal names before thousands of rules cost no more than one name."""
         taken = []
-        take = _Group.take
+        take = _Group.add_line
 
         def counted(group, kind, value):
             taken.append(value)
             take(group, kind, value)
 
-        monkeypatch.setattr(_Group, "take", counted)
+        monkeypatch.setattr(_Group, "add_line", counted)
         lines = [*["User-agent: *", "User-agent: other"] * 50, "Disallow: /a"]
 
         assert not _allowed("\n".join(lines), "/a")

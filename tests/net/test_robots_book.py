@@ -53,7 +53,7 @@ def _fail(book, status, times, *, now=0.0, path="/"):
     """
     steps = []
     for _ in range(times):
-        book.answered(A, status, b"", now)
+        book.record_answer(A, status, b"", now)
         until = book.next_try(A + path)
         steps.append(
             ((book.verdict(A + path, until - 0.5), book.verdict(A + path, until)), until - now)
@@ -99,7 +99,7 @@ class TestVerdicts:
     def test_rules_are_obeyed_for_a_day(self):
         """A file's rules are valid for 24 hours, then it is fetched again."""
         book = _book()
-        heard = book.answered(A, 200, SOME, 1000.0)
+        heard = book.record_answer(A, 200, SOME, 1000.0)
 
         assert (heard.meaning, heard.crawl_delay, heard.sitemaps) == (
             RobotsEffect.READ,
@@ -114,7 +114,7 @@ class TestVerdicts:
     def test_the_body_of_an_error_page_is_no_robots(self, status):
         """Without a robots.txt everything is allowed, whatever the error page says."""
         book = _book()
-        heard = book.answered(A, status, b"User-agent: *\nDisallow: /\nSitemap: /s", 0)
+        heard = book.record_answer(A, status, b"User-agent: *\nDisallow: /\nSitemap: /s", 0)
 
         assert book.verdict(f"{A}/x", 1) is RobotsDecision.ALLOWED
         assert heard.sitemaps == []
@@ -160,7 +160,7 @@ class TestUnreachable:
         """A failure after the day for which an origin is given up is the first of a new series."""
         book = _book(retry_wait=60, patience=0)
         _fail(book, 503, 3)
-        book.answered(A, 503, b"", 180 + DAY)
+        book.record_answer(A, 503, b"", 180 + DAY)
 
         assert book.verdict(f"{A}/", 181 + DAY) is RobotsDecision.WAIT
         assert book.next_try(f"{A}/") == 240 + DAY
@@ -171,7 +171,7 @@ class TestUnreachable:
         later and later.
         """
         book = _book(retry_wait=60, patience=3 * DAY)
-        book.answered(A, 200, SOME, 0)
+        book.record_answer(A, 200, SOME, 0)
         steps = _fail(book, status, 14, now=DAY, path="/y")
 
         assert [verdicts[0] for verdicts, _ in steps] == [RobotsDecision.ALLOWED] * 13 + [
@@ -189,8 +189,8 @@ class TestUnreachable:
             (DAY, [RobotsDecision.FETCH, RobotsDecision.FETCH]),
         ):
             book = _book()
-            book.answered(A, 200, SOME, 0)
-            book.answered(A, 503, b"", DAY)
+            book.record_answer(A, 200, SOME, 0)
+            book.record_answer(A, 503, b"", DAY)
             now = book.next_try(f"{A}/y") + late
 
             assert [book.verdict(f"{A}/y", now) for _ in range(2)] == verdicts
@@ -201,9 +201,9 @@ class TestUnreachable:
         """
         for late, verdict in ((0, RobotsDecision.ALLOWED), (1, RobotsDecision.WAIT)):
             book = _book(patience=3 * DAY)
-            book.answered(A, 200, SOME, 0)
+            book.record_answer(A, 200, SOME, 0)
             now = 4 * DAY + late
-            book.answered(A, 503, b"", now)
+            book.record_answer(A, 503, b"", now)
 
             assert book.verdict(f"{A}/y", now + 1) is verdict
 
@@ -213,7 +213,7 @@ class TestUnreachable:
         """
         book, now = _book(retry_wait=60, patience=3 * DAY), 0.0
         for _ in range(6):
-            book.answered(A, 503, b"", now)
+            book.record_answer(A, 503, b"", now)
             now += 1.2 * DAY
 
         assert book.tries(A) == 6
@@ -231,12 +231,12 @@ class TestUnreachable:
     def test_somebody_who_awaits_an_answer_is_told_sooner(self):
         """After the third failure without rules nobody should await a URL of the origin."""
         book, known = _book(), _book()
-        known.answered(A, 404, b"", 0)
+        known.record_answer(A, 404, b"", 0)
         gone = []
         for now in range(3):
             gone.append(book.is_gone(f"{A}/"))
             for one in (book, known):
-                one.answered(A, 503, b"", now)
+                one.record_answer(A, 503, b"", now)
 
         assert (gone, book.is_gone(f"{A}/"), known.is_gone(f"{A}/")) == ([False] * 3, True, False)
 
@@ -249,34 +249,34 @@ class TestCrawlDelay:
         book = _book()
 
         assert [
-            book.answered(A, *answer, now).crawl_delay
+            book.record_answer(A, *answer, now).crawl_delay
             for now, answer in enumerate([(200, SOME), (200, b"")])
         ] == [
             3.0,
             0.0,
         ]
-        assert book.answered(A, 200, SOME, 2).crawl_delay == 3.0
-        assert book.answered(A, 404, b"", 3).crawl_delay == 0.0
+        assert book.record_answer(A, 200, SOME, 2).crawl_delay == 3.0
+        assert book.record_answer(A, 404, b"", 3).crawl_delay == 0.0
 
     def test_a_failure_says_nothing_of_it(self):
         """While robots.txt is unreachable the host's Crawl-delay stays as it is."""
         book = _book()
-        book.answered(A, 200, SOME, 0)
+        book.record_answer(A, 200, SOME, 0)
 
-        assert book.answered(A, 503, b"", DAY).crawl_delay is None
+        assert book.record_answer(A, 503, b"", DAY).crawl_delay is None
 
     def test_http_and_https_share_the_longer_one(self):
         """The host has one turn for both, so what one of them asks for holds while its rules are
         valid.
         """
         book, secure = _book(), A.replace("http", "https")
-        book.answered(A, 200, SOME, 0)
+        book.record_answer(A, 200, SOME, 0)
 
-        assert book.answered(secure, 200, b"", 1).crawl_delay == 3.0
-        assert book.answered(secure, 200, SOME.replace(b"3", b"7"), 2).crawl_delay == 7.0
-        assert book.answered(A, 200, b"", 3).crawl_delay == 7.0
-        assert book.answered(secure, 200, b"", 4).crawl_delay == 0.0
-        assert book.answered("http://b.test", 200, b"", 5).crawl_delay == 0.0
+        assert book.record_answer(secure, 200, b"", 1).crawl_delay == 3.0
+        assert book.record_answer(secure, 200, SOME.replace(b"3", b"7"), 2).crawl_delay == 7.0
+        assert book.record_answer(A, 200, b"", 3).crawl_delay == 7.0
+        assert book.record_answer(secure, 200, b"", 4).crawl_delay == 0.0
+        assert book.record_answer("http://b.test", 200, b"", 5).crawl_delay == 0.0
 
 
 class TestKept:
@@ -286,21 +286,21 @@ class TestKept:
         """
         table = Table()
         for status, now in ((200, 0), (500, DAY)):
-            _book(table).answered(A, status, SOME, now)
+            _book(table).record_answer(A, status, SOME, now)
 
         assert RobotsBook(table, "other").verdict(f"{A}/y", DAY + 1) is RobotsDecision.WAIT
 
     def test_a_crawler_with_another_name_asks_again(self):
         """Rules that were read for another product token are not used."""
         table = Table()
-        _book(table).answered(A, 200, SOME, 0)
+        _book(table).record_answer(A, 200, SOME, 0)
 
         assert RobotsBook(table, "other").verdict(f"{A}/x", 1) is RobotsDecision.FETCH
 
     def test_rules_in_use_are_not_read_again(self):
         """While an origin is in memory the table is not read."""
         table = Table()
-        _book(table).answered(A, 200, SOME, 0)
+        _book(table).record_answer(A, 200, SOME, 0)
         table.reads = 0
         book = _book(table)
         for _ in range(5):
@@ -317,8 +317,8 @@ class TestKept:
         for _ in range(3):
             assert book.verdict(f"{A}/x", 1) is RobotsDecision.FETCH
             assert (book.tries(A), any(book.validators(A))) == (0, False)
-        book.answered(A, 200, SOME, 1)
-        book.answered(A, 200, SOME, 1)
+        book.record_answer(A, 200, SOME, 1)
+        book.record_answer(A, 200, SOME, 1)
 
         assert table.reads == 2
         assert book.verdict(f"{A}/x", 2) is RobotsDecision.FORBIDDEN
@@ -326,7 +326,7 @@ class TestKept:
     def test_what_is_restored_is_read(self):
         """A row that is put back is found, though nothing was stored before."""
         table = Table()
-        _book(table).answered(A, 200, SOME, 0)
+        _book(table).record_answer(A, 200, SOME, 0)
         row, book = table.pop(A), _book(table)
         assert book.verdict(f"{A}/x", 1) is RobotsDecision.FETCH
         book.restore(A, row)
@@ -349,7 +349,7 @@ class TestKept:
             with closing(CrawlDB(tmp_path)) as db:
                 book = _book(RobotsRows(db))
                 if checkpoint:
-                    book.answered(A, 200, SOME, 0)
+                    book.record_answer(A, 200, SOME, 0)
                     db.checkpoint()
                 assert book.verdict(f"{A}/x", 1) is RobotsDecision.FORBIDDEN
 
@@ -362,7 +362,7 @@ class TestMemory:
         book = _book(memory=20_000)
         origins = [f"http://h{number}.test" for number in range(200)]
         for origin in origins:
-            book.answered(origin, 200, SOME, 0)
+            book.record_answer(origin, 200, SOME, 0)
 
         assert 0 < len(book) < 40
         assert {book.verdict(f"{origin}/x", 1) for origin in origins} == {RobotsDecision.FORBIDDEN}
@@ -374,7 +374,7 @@ class TestMemory:
         table = Table()
         book = _book(table)
         for name in "abcd":
-            book.answered(f"http://{name}.test", 404, b"", 0)
+            book.record_answer(f"http://{name}.test", 404, b"", 0)
         table.reads = 0
         for name in "bcd":
             book.verdict(f"http://{name}.test/", 1)
@@ -386,10 +386,10 @@ class TestMemory:
         monkeypatch.setattr(robots_book, "HOSTS", 2)
         table = Table()
         book = _book(table)
-        book.answered("http://a.test", 404, b"", 0)
-        book.answered("http://b.test", 404, b"", 0)
+        book.record_answer("http://a.test", 404, b"", 0)
+        book.record_answer("http://b.test", 404, b"", 0)
         book.verdict("http://a.test/", 1)
-        book.answered("http://c.test", 404, b"", 0)
+        book.record_answer("http://c.test", 404, b"", 0)
         table.reads = 0
         book.verdict("http://a.test/", 1)
 
@@ -441,7 +441,7 @@ class Twin(RuleBasedStateMachine):
                     since,
                 )
                 self.owed |= {name} if rules else set()
-        self.book.answered(f"http://{name}.test", status, SOME, now)
+        self.book.record_answer(f"http://{name}.test", status, SOME, now)
 
     def _known(self, name):
         known = self.known.get(name)

@@ -44,12 +44,12 @@ def looks(book, bodies, *, urls=BUSY, until=3 * DAY):
     """The hours at which a host that is always busy is asked for its robots.txt, which
     `bodies(hour)` gives.
     """
-    book.answered(A, 200, bodies(0), 0.0)
+    book.record_answer(A, 200, bodies(0), 0.0)
     hours = []
     for minute in range(1, int(until / 60)):
         if asks(book, minute * 60.0, urls):
             hours.append(minute / 60)
-            book.answered(A, 200, bodies(hours[-1]), minute * 60.0)
+            book.record_answer(A, 200, bodies(hours[-1]), minute * 60.0)
     return hours
 
 
@@ -80,15 +80,15 @@ class TestInterval:
     def test_a_host_with_little_traffic_is_requested_when_its_rules_expire(self, table, urls):
         """One look costs at most a hundredth of the requests since the last one."""
         book = RobotsBook(table, "webcrawl")
-        book.answered(A, 200, SOME, 0.0)
-        book.answered(A, 200, OTHER, 10.0)
+        book.record_answer(A, 200, SOME, 0.0)
+        book.record_answer(A, 200, OTHER, 10.0)
 
         assert not asks(book, 10.0 + DAY - 60, urls)
         assert asks(book, 10.0 + DAY, urls)
 
     def test_a_host_without_traffic_is_not_requested_at_all(self, book, table):
         """Only a URL that is due asks for rules."""
-        book.answered(A, 200, SOME, 0.0)
+        book.record_answer(A, 200, SOME, 0.0)
 
         assert table.keys() == {A}
 
@@ -97,14 +97,14 @@ class TestInterval:
     )
     def test_what_the_server_says_counts_within_the_same_bounds(self, book, age, hours):
         """max-age, from an hour to a day."""
-        book.answered(A, 200, SOME, 0.0, RobotsHead(max_age=age))
+        book.record_answer(A, 200, SOME, 0.0, RobotsHead(max_age=age))
 
         assert not asks(book, hours * HOUR - 1)
         assert asks(book, hours * HOUR)
 
     def test_a_glance_is_no_traffic(self, book):
         """Whoever looks at the crawl does not count as traffic."""
-        book.answered(A, 200, SOME, 0.0, RobotsHead(max_age=0))
+        book.record_answer(A, 200, SOME, 0.0, RobotsHead(max_age=0))
         for _ in range(2 * BUSY):
             book.would_say(f"{A}/y", HOUR)
 
@@ -113,9 +113,9 @@ class TestInterval:
     @pytest.mark.parametrize("status", [500, 429, -2, 0])
     def test_an_early_look_that_fails_changes_nothing(self, book, status):
         """The rules are valid as long as they were; it is tried again an hour later."""
-        book.answered(A, 200, SOME, 0.0, RobotsHead(max_age=0))
+        book.record_answer(A, 200, SOME, 0.0, RobotsHead(max_age=0))
         assert asks(book, HOUR)
-        book.answered(A, status, b"", HOUR)
+        book.record_answer(A, status, b"", HOUR)
 
         assert not asks(book, 2 * HOUR - 1)
         assert book.verdict(f"{A}/x", HOUR + 1) is RobotsDecision.FORBIDDEN
@@ -127,14 +127,14 @@ class TestConditions:
     def test_rules_are_asked_about_by_what_the_server_sent(self, book):
         """The validators of the rules at hand; none without rules."""
         assert book.validators(A) == (b"", b"")
-        book.answered(A, 200, SOME, 0.0, TAGGED)
+        book.record_answer(A, 200, SOME, 0.0, TAGGED)
 
         assert book.validators(A) == (b'"1"', b"")
 
     def test_a_304_renews_the_rules(self, book):
         """For a day; its validators count, and what it does not repeat still holds."""
-        book.answered(A, 200, SOME, 0.0, RobotsHead(Validators(b'"1"', b"then")))
-        heard = book.answered(A, 304, b"", DAY, RobotsHead(Validators(b'"2"', b"")))
+        book.record_answer(A, 200, SOME, 0.0, RobotsHead(Validators(b'"1"', b"then")))
+        heard = book.record_answer(A, 304, b"", DAY, RobotsHead(Validators(b'"2"', b"")))
 
         assert (heard.meaning, heard.crawl_delay) == (RobotsEffect.SAME, 3.0)
         assert book.verdict(f"{A}/x", 2 * DAY - 1) is RobotsDecision.FORBIDDEN
@@ -143,32 +143,34 @@ class TestConditions:
 
     def test_a_304_without_rules_is_as_any_redirect_that_leads_nowhere(self, book):
         """Nobody requested with a condition then."""
-        assert book.answered(A, 304, b"", 0.0).meaning is RobotsEffect.OPEN
+        assert book.record_answer(A, 304, b"", 0.0).meaning is RobotsEffect.OPEN
 
     def test_a_304_ends_a_failure(self, book):
         """Validators outlast an outage, as the rules do."""
-        book.answered(A, 200, SOME, 0.0, TAGGED)
-        book.answered(A, 500, b"", DAY)
+        book.record_answer(A, 200, SOME, 0.0, TAGGED)
+        book.record_answer(A, 500, b"", DAY)
         assert book.validators(A).etag == b'"1"'
-        book.answered(A, 304, b"", DAY + 60)
+        book.record_answer(A, 304, b"", DAY + 60)
 
         assert book.in_force(A).tries == 0
         assert book.verdict(f"{A}/x", DAY + 61) is RobotsDecision.FORBIDDEN
 
     def test_no_file_at_all_may_be_the_same_too(self, book):
         """A 404 has no validators, so the next request has no condition."""
-        book.answered(A, 404, b"", 0.0, head_of(exchange(status=404, headers=[(b"ETag", b'"1"')])))
+        book.record_answer(
+            A, 404, b"", 0.0, head_of(exchange(status=404, headers=[(b"ETag", b'"1"')]))
+        )
 
         assert book.validators(A) == (b"", b"")
 
     def test_sitemaps_that_were_not_read_are_requested(self, table):
         """A crawl that comes to want them gets the whole file: a 304 would not name them."""
-        RobotsBook(table, "webcrawl").answered(A, 200, SOME, 0.0, TAGGED)
+        RobotsBook(table, "webcrawl").record_answer(A, 200, SOME, 0.0, TAGGED)
         book = RobotsBook(table, "webcrawl", sitemaps=True)
         assert book.validators(A) == (b"", b"")
-        book.answered(A, 200, SOME, DAY, TAGGED)
+        book.record_answer(A, 200, SOME, DAY, TAGGED)
         assert book.validators(A).etag == b'"1"'
-        book.answered(A, 304, b"", 2 * DAY)
+        book.record_answer(A, 304, b"", 2 * DAY)
 
         assert book.validators(A).etag == b'"1"'
 
@@ -219,7 +221,7 @@ class TestHead:
 class TestRows:
     def test_what_is_known_survives_a_restart(self, table, book):
         """When to look again and by what; older rows have only the rules."""
-        book.answered(A, 200, SOME, 0.0, RobotsHead(Validators(b'"1"', b"then"), HOUR))
+        book.record_answer(A, 200, SOME, 0.0, RobotsHead(Validators(b'"1"', b"then"), HOUR))
         again = RobotsBook(table, "webcrawl")
 
         assert again.validators(A) == (b'"1"', b"then")
@@ -227,7 +229,7 @@ class TestRows:
 
     def test_a_row_of_which_nothing_more_is_known_is_as_before(self, table, book):
         """The rules alone; nothing for a file that is missing."""
-        book.answered(A, 404, b"", 0.0, NO_HEAD)
+        book.record_answer(A, 404, b"", 0.0, NO_HEAD)
 
         assert table[A] == (DAY, b"")
 
@@ -235,7 +237,7 @@ class TestRows:
     @pytest.mark.parametrize("away", [None, RobotsOutage(2, 5.0)])
     def test_all_parts_come_back(self, table, book, rules, away):
         """Also of an origin that is away."""
-        book.answered(A, 200, SOME, 0.0, TAGGED)
+        book.record_answer(A, 200, SOME, 0.0, TAGGED)
         _, _, fresh = split(table[A][1])
         row = pack_fresh(fresh, rules)
         row = row if away is None else pack_away(away, row)

@@ -54,7 +54,7 @@ class Texts:
         self.files.close()
         self.checkpoint()
         if self.indexer is not None:
-            for _ in self.indexer.rest():
+            for _ in self.indexer.finish_work():
                 pass
         self.close()
 

@@ -105,11 +105,11 @@ class Job:
                 int.from_bytes(hashlib.sha256(link.url.encode()).digest()[:8]) for link in links
             ]
             self.seen.submit(keys, [link.pack() for link in links])
-            self.frontier.add(self.seen.take(30))
+            self.frontier.add(self.seen.pop_new(30))
             self._page(links)
             self.portions.put(links[0], "", [link.url for link in links], "L", 0)
             if len(links[0].url) % 3:
-                self.portions.take(self._now)
+                self.portions.pop_due(self._now)
 
     def _page(self, links) -> None:
         """Fetch the next page, if one is due; or else let time pass."""
@@ -119,10 +119,10 @@ class Job:
             self.seen.merge()
             return
         origin = link.url[: link.url.index("/", 8)]
-        self.robots.answered(
+        self.robots.record_answer(
             origin, 200 if "1" in origin else 503, b"User-agent: *\nDisallow: /no\n", self._now
         )
-        self.frontier.domains.heard(link.url, [one.url for one in links])
+        self.frontier.domains.receive_links(link.url, [one.url for one in links])
         answer = exchange(link.url, b"<p>" + link.url.encode() * 9)
         self.content.seen(hashlib.md5(answer.body, usedforsecurity=False).digest())
         self.archive.write(link, answer, duplicate=False, metadata={})

@@ -188,7 +188,7 @@ class Drone:
         self.links = {}  # in flight
         self.done_since = []
         if self.slot_moves.map is None:
-            self.slot_moves.learn(world.maps[self.first])
+            self.slot_moves.apply_map(world.maps[self.first])
         self.box.generation = self.slot_moves.map.generation
 
     def close(self):
@@ -223,12 +223,12 @@ class Drone:
                 self.slot_moves.send(Kind.LINKS, slot, [record])
 
     def feed(self, *, merge=True):
-        records = self.seen.take(5)
+        records = self.seen.pop_new(5)
         if not records and merge:
             self.seen.merge()
             while self.seen.busy:
                 time.sleep(0.0005)
-            records = self.seen.take(5)
+            records = self.seen.pop_new(5)
         self.frontier.add(filter(None, records))
 
     # -- requests
@@ -268,7 +268,7 @@ class Drone:
         """Learn the next map, if there is one."""
         later = [one for one in self.world.maps if one.generation > self.slot_moves.map.generation]
         if later:
-            self.slot_moves.learn(later[0])
+            self.slot_moves.apply_map(later[0])
             self.box.generation = self.slot_moves.map.generation
 
     def reroute(self, gone):

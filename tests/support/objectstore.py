@@ -113,7 +113,7 @@ class StoredCrawl(Crawl):
         """End the crawl by a clock that goes on by `tick` in each slice that waits for the
         store.
         """
-        for pause in self.storing.rest():
+        for pause in self.storing.finish_work():
             self.now += tick if pause is not None else 0.0
             time.sleep(0.0005)
 

@@ -88,7 +88,7 @@ class Web:
         """Fetch what is due within so many seconds."""
         end = self.now + seconds
         for _ in range(most):
-            link = self.crawl.take(self.now)
+            link = self.crawl.next_link(self.now)
             if link is not None:
                 self.fetch(link)
                 continue

@@ -99,7 +99,7 @@ class Reopenable:
         while self.store.pending:
             self.store.merge()
             self.wait()
-            taken += self.store.take(5)
+            taken += self.store.pop_new(5)
         return taken
 
 

@@ -229,7 +229,7 @@ def _read_seen(parts, found):
     while seen.pending:
         assert time.monotonic() < end, seen
         seen.merge()
-        found.waiting.update(unpack(record).url for record in seen.take(1000) if record)
+        found.waiting.update(unpack(record).url for record in seen.pop_new(1000) if record)
     known = seen._f
     keys = [known._fresh, *(run.between(0, HIGHEST)[0] for run in known._runs.runs)]
     found.keys.update(np.concatenate(keys).tolist())

@@ -85,7 +85,7 @@ class Steered:
         """
         end, before = self.seconds + seconds, len(self.requested)
         for _ in range(10 * most):
-            link = self.crawl.take(self.crawl.parts.clock())
+            link = self.crawl.next_link(self.crawl.parts.clock())
             if link is not None:
                 self.requested.append((host_of(link.url), round(self.seconds, 2), link.url))
                 status = self.ends.get(host_of(link.url), 200)

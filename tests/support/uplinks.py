@@ -144,7 +144,7 @@ class Crawler:
         if not self._detector.stirred:
             self._detector.answers += 1
             self._detector.answered_at = self._now
-        elif self._detector.answered(str(host), self._now):
+        elif self._detector.record_answer(str(host), self._now):
             self.log.ends.append(self._now)
         if self._left[host]:
             self._wait(host, DELAY * self._chance.uniform(0.5, 1.5))

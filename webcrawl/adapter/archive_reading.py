@@ -308,7 +308,7 @@ class RereadingSteps(ScraperSteps):
     ) -> None:
         super().__init__(crawler, engine, scheduler.ended, scheduler.fail)
         self._downloader = downloader
-        self.take = scheduler.next_trip
+        self.next_trip = scheduler.next_trip
 
     def may_fetch(self) -> bool:
         engine = self._engine

@@ -193,7 +193,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         if not is_wanted or is_robots or not can_be_rendered(exchange):
             return
         note_answered(trip, exchange)
-        await self._places.take(BY_REQUEST)
+        await self._places.wait_for_place(BY_REQUEST)
         await self._render_in_place(request, exchange)
 
     async def _render_in_place(self, request: Request, exchange: Exchange) -> int:

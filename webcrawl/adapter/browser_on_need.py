@@ -70,7 +70,7 @@ class BrowserOnNeed(BrowserHandler):
         if wanted is None:
             return
         note_answered(trip, exchange)
-        if not await self._places.take(wanted.worth):
+        if not await self._places.wait_for_place(wanted.worth):
             reason = "the browser is busy with other pages (see RENDER_SHARE)"
             self._note_flaw(request, exchange, NONE_FLAW, reason)
             return
@@ -78,7 +78,7 @@ class BrowserOnNeed(BrowserHandler):
         milliseconds = await self._render_in_place(request, exchange)
         # A page that rendering has not changed keeps its bytes and digest: an archive has a
         # conversion record only where it adds something
-        if not self._deciding.learn(wanted, body_as_sent, exchange, milliseconds):
+        if not self._deciding.record_rendering(wanted, body_as_sent, exchange, milliseconds):
             exchange.body = body_as_sent
             exchange.rendered = False
 

@@ -174,8 +174,8 @@ class CommandedCrawl:
             "seconds": round(time.monotonic() - scheduler.begun, 1),
             **crawl.outlook.glance(),
             "in_force": [
-                *parts.in_force.told(),
-                *(parts.hosts.told() if parts.hosts is not None else ()),
+                *parts.in_force.order_lines(),
+                *(parts.hosts.order_lines() if parts.hosts is not None else ()),
             ],
         }
 

@@ -254,7 +254,7 @@ class FetchingSteps(ScraperSteps):
         engine = self._engine
         return engine.running and not engine.paused and not self._downloader.needs_backout()
 
-    def take(self) -> Trip | None:
+    def next_trip(self) -> Trip | None:
         """Return the next trip and give it a slot, or None if none is due."""
         trip = self._source.trip()
         if trip is not None:

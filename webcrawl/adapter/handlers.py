@@ -124,7 +124,7 @@ class HttpHandler(BaseDownloadHandler):
         if earlier is None:
             return await self._fetch(request, trip, headers)
         exchange = await self._fetch(request, trip, headers + earlier.conditions)
-        return since.answered(trip, earlier, exchange)
+        return since.resolve_answer(trip, earlier, exchange)
 
     async def _fetch(
         self, request: Request, trip: Trip | None, headers: list[tuple[bytes, bytes]]

@@ -69,7 +69,7 @@ class HeldValues:
             IN_MEMORY, msgpack.packb([self._run_id, self._number, kind.__qualname__])
         )
 
-    def hold(self, word: str, values: Values, *, has_errback: bool) -> None:
+    def store_values(self, word: str, values: Values, *, has_errback: bool) -> None:
         """Keep the values of the request that has this word."""
         # Not before, so that a crawl without such values pays nothing
         if self.ended not in self._hearers:

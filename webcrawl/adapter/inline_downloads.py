@@ -206,7 +206,7 @@ class AwaitedDownloads:
         """
         # No decision: the turn is the link's own. A link: its robots.txt comes first, in this turn. A
         # status: the link may not be fetched.
-        while decision := await crawl.turns.take(link):
+        while decision := await crawl.turns.wait_for_turn(link):
             if isinstance(decision, Link):
                 await self._fetch_robots(crawl, decision, link.url)
                 self._check_open()
@@ -302,7 +302,9 @@ class AwaitedDownloads:
         is_last = retry is None
         try:
             # False: a former run has archived it before it was killed
-            is_new = crawl.books.answered(link, page_link, kind, outcome, exchange, last=is_last)
+            is_new = crawl.books.record_attempt(
+                link, page_link, kind, outcome, exchange, last=is_last
+            )
             if is_new and exchange is not None and not trip.private:
                 exchange.state.again = not is_last
                 crawl.archive(link, exchange)
@@ -344,9 +346,9 @@ class AwaitedDownloads:
         # A middleware may have returned a request
         answer = response if isinstance(response, Response) else None
         try:
-            crawl.robots.heard(trip, answer)
+            crawl.robots.record_response(trip, answer)
             if outcome is not None:
-                crawl.books.answered(link, None, "", outcome, trip.exchange, last=True)
+                crawl.books.record_attempt(link, None, "", outcome, trip.exchange, last=True)
             if trip.exchange is not None:
                 crawl.archive(link, trip.exchange)
         except Exception as error:  # noqa: BLE001 - as above

@@ -106,7 +106,7 @@ def to_link(
             "number", f"its priority and its depth must be whole numbers ({error})"
         ) from error
     if values_in_memory and held_values is not None:
-        held_values.hold(word, values_in_memory, has_errback=request.errback is not None)
+        held_values.store_values(word, values_in_memory, has_errback=request.errback is not None)
     return Link(url, path, via, request=word)
 
 

@@ -95,7 +95,7 @@ class RequestIntake:
             return self.held_values
         return self.held_values if drone_parts.drone.is_ours(canonical(request.url)) else None
 
-    def take(self, request: Request) -> bool:
+    def accept_request(self, request: Request) -> bool:
         """Accept a request of a spider or middleware. Return False if it is dropped.
 
         No error may leave this method, because Scrapy would hang. A request that cannot be kept is
@@ -312,7 +312,7 @@ class RequestSource:
         parts = self._crawl.parts
         # Refusals go first, before further links are refused
         if parts.refusals.waiting:
-            for refusal in islice(iter(parts.refusals.take, None), MAX_FAILED_REQUESTS):
+            for refusal in islice(iter(parts.refusals.next_refusal, None), MAX_FAILED_REQUESTS):
                 request = self._request_for_errback(refusal)
                 if request is not None:
                     return request
@@ -363,7 +363,7 @@ class RequestSource:
 
     def _next_hostless(self) -> Request | None:
         """Return the next request that needs no host, or None if it cannot be made and is lost."""
-        number, record = self._crawl.parts.hostless.take()
+        number, record = self._crawl.parts.hostless.next_request()
         try:
             request = to_request(
                 unpack(record),

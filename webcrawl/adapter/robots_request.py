@@ -40,14 +40,14 @@ class RobotsRequests(RobotsHearing):
         request = Request(
             url,
             headers=headers,
-            callback=self.answered,
+            callback=self.on_response,
             errback=self.failed,
             dont_filter=True,
             meta=meta,
         )
         return attach_trip(request, trip)
 
-    def answered(self, response: Response) -> list[Page]:
+    def on_response(self, response: Response) -> list[Page]:
         """Return the page of the answer. The callback of these requests."""
         return self.pages_of(response.meta[KEY], response)
 

@@ -455,7 +455,7 @@ class FrontierScheduler:
             await self.checkpoint(last=True)
             await self.hive.stop()
             # The index adds the pages of this checkpoint, and finished files go to OUTPUT_STORE
-            await by_turns(self.crawl.followers.rest())
+            await by_turns(self.crawl.followers.finish_work())
         except BaseException as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             self.fail(tamed(error))
         finally:
@@ -525,7 +525,7 @@ class FrontierScheduler:
         # A retry: the frontier already has the link, and knows when it is due
         if trip is not None and trip.comes_again:
             return True
-        is_accepted = self._intake.take(request)
+        is_accepted = self._intake.accept_request(request)
         if is_accepted:
             self.wake()
         return is_accepted

@@ -145,13 +145,13 @@ class RobotsAdmission:
         origin = origin_of(link.url)
         chase = self._chases.get(origin)
         url = chase.url if chase else robots_url(origin)
-        # Another host is requested in that host's turn (`answered` has queued it there), so the
+        # Another host is requested in that host's turn (`record_answer` has queued it there), so the
         # answer has to be waited for, though not for ever.
         if chase is not None and host_of(url) != host_of(link.url):
             if now < chase.until:
                 return OriginWait(now + WAIT_FOR_ROBOTS)
             del self._chases[origin]
-            self.book.answered(origin, Status.TIMEOUT, b"", now)
+            self.book.record_answer(origin, Status.TIMEOUT, b"", now)
             return self.decide(link, now)  # rules known before are in force now
         return Link(
             url,
@@ -164,7 +164,7 @@ class RobotsAdmission:
             request=link.request,
         )
 
-    def answered(
+    def record_answer(
         self,
         link: Link,
         status: int,
@@ -189,7 +189,7 @@ class RobotsAdmission:
         if location and follows(status, hops) and self._ports.allow_url(location):
             if not self._has_room(now):
                 # Nothing was learnt, and the origin is at no fault: it is tried again later.
-                return self.book.answered(origin, Status.UNTRIED, b"", now)
+                return self.book.record_answer(origin, Status.UNTRIED, b"", now)
             self._chases[origin] = Chase(location, hops + 1, now + REDIRECTED_ROBOTS_WAIT, chain)
             # On the same host, `decide` asks for the new URL with the next of the origin's URLs.
             if host_of(location) != host_of(origin + "/"):
@@ -201,7 +201,7 @@ class RobotsAdmission:
         # it was redirected: what the head says is of another URL
         if link.url != robots_url(origin):
             head = NO_HEAD
-        return self.book.answered(origin, status, body, now, head)
+        return self.book.record_answer(origin, status, body, now, head)
 
     def conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
         """Return headers by which a server may say that the rules at hand are right."""
@@ -274,7 +274,7 @@ class RobotsAnswers:
         self._frontier = frontier
         self._other_drones = other_drones
 
-    def answered(
+    def record_answer(
         self,
         link: Link,
         status: int,
@@ -295,7 +295,7 @@ class RobotsAnswers:
             return ()
         if status < 0 and not self._uplink.robots_fails(link.history, status, now):
             return ()
-        heard = self._robots.answered(
+        heard = self._robots.record_answer(
             link, status, body, location, now, self._expedite, chain, head
         )
         if heard is not None and heard.crawl_delay is not None:

@@ -251,9 +251,9 @@ def _hearers_of_links(
     if values["URL_TRACE"]:
         output = ground.outputs.open("logs/url.trace")
         trace = UrlTrace.open(output, lambda urls: pipeline.keys([*urls]))
-        listeners.insert(0, trace.heard)
-    if ground.frontier.domains.heard is not None:
-        listeners.insert(0, ground.frontier.domains.heard)
+        listeners.insert(0, trace.record_links)
+    if ground.frontier.domains.receive_links is not None:
+        listeners.insert(0, ground.frontier.domains.receive_links)
     leave = None
     if not values["URL_FOLLOW"]:
         leave = FoundLog(ground.outputs.open(FOUND)).add

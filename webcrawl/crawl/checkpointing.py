@@ -178,7 +178,7 @@ class RegularCheckpoints:
 
     def begin(self, crawl: Crawl, pipelines: Iterable[object]) -> None:
         """Begin. `pipelines`: in their order; those with hooks are restored before the first page."""
-        self._keeping.soon = self.take
+        self._keeping.soon = self.request_checkpoint
         crawl.parts.in_force.listen(["CHECKPOINT_INTERVAL"], self._change)
         try:
             Positions(crawl.parts.db, pipelines)
@@ -186,7 +186,7 @@ class RegularCheckpoints:
             self._keeping.fail(error)
         self._task = asyncio.get_running_loop().create_task(self._run(crawl))
 
-    def take(self) -> None:
+    def request_checkpoint(self) -> None:
         """Have a checkpoint taken as soon as possible."""
         self._is_wanted_now.set()
 

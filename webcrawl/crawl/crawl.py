@@ -1,6 +1,6 @@
 """The crawl without a fetcher: links go in, and due ones come out (docs/architecture.md).
 
-A fetcher calls `take`, has the visitor make a page of the answer, and calls `finish`.
+A fetcher calls `next_link`, has the visitor make a page of the answer, and calls `finish`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Feeding:
         self._seeds = seeds
         self.fed = 0  # links that have come out of the seen store
         self._merged_at = 0.0  # the crawl's time at which `feed` last had a merge begun
-        # `take` has fed a slice, and there may be another: it is to be called again at once
+        # `next_link` has fed a slice, and there may be another: it is to be called again at once
         self._may_have_more = False
 
     def feed(self, now: float, *, seeds: bool = True) -> bool:
@@ -55,21 +55,21 @@ class Feeding:
         of the store is full.
         """
         seen = self._seen
-        records = seen.take(SLICE)
+        records = seen.pop_new(SLICE)
         has_read_seeds = False
         if not records and seeds and not self._seeds.ended:
             has_read_seeds = self._seeds.read(SLICE)
         if not records and seen.pending and (now - self._merged_at >= PATIENCE or self._is_dry()):
             self._merged_at = now
             seen.merge()
-            records = seen.take(SLICE)
+            records = seen.pop_new(SLICE)
         new = [*filter(None, records)]  # without placeholders, which were only to be marked as seen
         self.fed += len(new)
         self._frontier.add(new)
         # If all seeds of this slice were known, the next ones may be new.
         return bool(records) or (has_read_seeds and not seen.pending)
 
-    def take(self, now: float) -> Link | None:
+    def next_link(self, now: float) -> Link | None:
         """Return a link that may be fetched now, of the frontier or of what is new, or None."""
         frontier, demand = self._frontier, self._frontier.demand
         link = frontier.take(now, spare=False)  # of hosts within their share of the slots
@@ -86,7 +86,7 @@ class Feeding:
         return link
 
     def next_ready(self, ready: float | None) -> float | None:
-        """Return when to call `take`: when the frontier is ready, or may get more links.
+        """Return when to call `next_link`: when the frontier is ready, or may get more links.
 
         `ready`: when the frontier is; None if that depends on something else. So is what is returned.
         """
@@ -147,7 +147,7 @@ class Crawl:
 
     # -- out
 
-    def take(self, now: float) -> Link | None:
+    def next_link(self, now: float) -> Link | None:
         """Return a link that may be fetched now, or None; `next_ready` says when to ask again."""
         parts = self.parts
         if self._hands_out_nothing:
@@ -156,7 +156,7 @@ class Crawl:
             return self._probe(now)
         if not self._bring_in_links(now):
             return None
-        link = self._feeding.take(now)
+        link = self._feeding.next_link(now)
         if link is None:
             self._idle(now)
         return link
@@ -251,7 +251,7 @@ class Crawl:
         now = parts.clock()
         waiting = parts.frontier.demand.starved(now, full=full)
         if full and not waiting:
-            self._feeding.feed(now)  # `take`, which does it, is not called
+            self._feeding.feed(now)  # `next_link`, which does it, is not called
         return found[:waiting]
 
     def finish(

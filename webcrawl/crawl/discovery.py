@@ -259,7 +259,7 @@ class Discovery:
         `paced`: keep the pace, because other links wait. Raise what ends the crawl: an error of the
         store, the disk, memory or the user's own code. By any other error the portion is lost.
         """
-        portion = self._portions.take(now, paced=paced) if self._portions.links else None
+        portion = self._portions.pop_due(now, paced=paced) if self._portions.links else None
         if portion is None:
             return bool(self._portions.links)
         page = portion.page

@@ -82,7 +82,7 @@ class Outcomes:
         self._answered_at = outcome.ended
         exchange = trip.exchange
         if self.uplink is not None and _shows_network(trip):
-            self.uplink.answered(request.url, outcome.ended)
+            self.uplink.record_answer(request.url, outcome.ended)
         if status >= 400:
             outcome.retries = _retries(request.meta)
         if exchange is not None:  # by one of the crawl's own handlers

@@ -60,7 +60,7 @@ class Steps(Protocol):
         Whoever ends that calls `wake`.
         """
 
-    def take(self) -> Trip | None:
+    def next_trip(self) -> Trip | None:
         """Return the next trip, or None if nothing may be fetched now.
 
         That is so if nothing is due, if the crawl is paused, or if the network is out and no host is
@@ -96,7 +96,7 @@ class Steps(Protocol):
         """End the crawl because of this: the state on disk stays that of the last checkpoint."""
 
     def be_idle(self) -> None:
-        """Nothing of this loop is under way, and `take` returned None: the crawl may be over."""
+        """Nothing of this loop is under way, and `next_trip` returned None: the crawl may be over."""
 
     def give_up(self) -> None:
         """Hear that pages in the processors will not come back, before `forsake` ends them."""
@@ -181,7 +181,7 @@ class Driver:
             if self._more_may_be_due:
                 return
             try:
-                trip = self._steps.take()
+                trip = self._steps.next_trip()
             except BaseException as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
                 self._steps.fail(tamed(error))
                 return

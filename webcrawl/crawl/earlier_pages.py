@@ -209,7 +209,7 @@ class Since:
             self._hold(known, known.page)
         return known
 
-    def answered(self, trip: Trip, known: LatestCapture, answer: Exchange) -> Exchange:
+    def resolve_answer(self, trip: Trip, known: LatestCapture, answer: Exchange) -> Exchange:
         """Return the answer, or the page that a 304 stands for.
 
         Raise Cancelled if the host refuses the condition: the URL is tried again later, and the host

@@ -199,7 +199,7 @@ class Fetching:
         """
         exchange, known = await self._request(trip, link)
         if self._since is not None and known is not None:
-            exchange = self._since.answered(trip, known, exchange)
+            exchange = self._since.resolve_answer(trip, known, exchange)
         trip.exchange = exchange
         if exchange.truncated or exchange.flaws:
             self._count(flaws_of(exchange))
@@ -289,12 +289,12 @@ KEEP_LONGER = 5.0
 def next_trip(crawl: Crawl, bandwidth: Bandwidth, timer: DueTimer) -> Trip | None:
     """Return the trip of a link whose turn it is, or None; the timer rings when there may be one."""
     now = crawl.parts.clock()
-    link = crawl.take(now)
+    link = crawl.next_link(now)
     if link is None:
         timer.at(crawl.next_ready(), now)
         return None
     if bandwidth.rate:
-        bandwidth.take()
+        bandwidth.reserve_answer()
     seconds_to_turn = crawl.parts.frontier.look.next_turn(link)
     # No URL of the host waits, but links of this page may be of its host.
     if seconds_to_turn is None:

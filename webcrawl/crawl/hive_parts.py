@@ -80,7 +80,9 @@ def open_drone(
     fence = Fence(values["HIVE_FENCE"] or values["HIVE_LEASE"])
     ground.in_force.is_fenced = fence.is_closed
     frontier.domains.votes_go(drone.send_vote)
-    drone_parts = DroneParts(drone, outbox, Inbox(db, mark, drone.take), ObeyedCommands(db), fence)
+    drone_parts = DroneParts(
+        drone, outbox, Inbox(db, mark, drone.receive), ObeyedCommands(db), fence
+    )
     ground.moments.next_figures.append(
         lambda: {f"hive/{name}": value for name, value in drone_parts.stats().items()}
     )

@@ -64,9 +64,9 @@ class HostOrders(HostInspector):
         self._in_force = in_force
         self._uplink = uplink
         self._steering = frontier.steering
-        self._steering.hold(paused_hosts.names, self.now())
+        self._steering.pause(paused_hosts.names, self.now())
         # One more than is logged, to see whether there are more: thousands of hosts may be paused.
-        lines = [*islice(self.told(), LINES_SHOWN + 1)]
+        lines = [*islice(self.order_lines(), LINES_SHOWN + 1)]
         for line in lines[:LINES_SHOWN]:
             logger.info("still in force by command: %s", line)
         if len(lines) > LINES_SHOWN:
@@ -95,10 +95,10 @@ class HostOrders(HostInspector):
             rendered=rendering.in_words if rendering is not None else None,
         )
 
-    def told(self) -> Iterator[str]:
+    def order_lines(self) -> Iterator[str]:
         """Yield a line for each command that is in force."""
-        yield from self._paused_hosts.told()
-        yield from self._sheets.told()
+        yield from self._paused_hosts.order_lines()
+        yield from self._sheets.order_lines()
 
     # -- one host
 
@@ -115,7 +115,7 @@ class HostOrders(HostInspector):
     def pause(self, name: str) -> str:
         if not self._paused_hosts.add(name):
             return f"{name} is paused already"
-        self._steering.hold([name], self.now())
+        self._steering.pause([name], self.now())
         return (
             f"{name} is paused: its URLs stay queued, and none is fetched until you resume it, "
             "even after a restart"
@@ -124,7 +124,7 @@ class HostOrders(HostInspector):
     def resume(self, name: str) -> str:
         if not self._paused_hosts.remove(name):
             return f"{name} is not paused"
-        self._steering.let_go(name, self.now())
+        self._steering.resume(name, self.now())
         return f"{name} is no longer paused"
 
     def retry(self, name: str) -> str:

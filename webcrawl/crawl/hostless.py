@@ -51,7 +51,7 @@ class Hostless(Part):
         """Queue a request."""
         self.waiting.append(link.pack())
 
-    def take(self) -> tuple[int, Packed]:
+    def next_request(self) -> tuple[int, Packed]:
         """Hand out the next request, with the number by which its end is told."""
         self._last_number += 1
         record = self._under_way[self._last_number] = self.waiting.popleft()

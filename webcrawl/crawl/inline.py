@@ -208,7 +208,7 @@ class InlineDownloads:
             return None
         return replace(link, attempt=link.attempt + 1)
 
-    def answered(
+    def record_attempt(
         self,
         link: Link,
         page: Link | None,

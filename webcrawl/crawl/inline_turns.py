@@ -76,7 +76,7 @@ class Turns:
         self.lines: dict[str, InlineLine] = {}
         self.closed = False  # there is no crawl to ask or to tell any more
 
-    async def take(self, link: Link) -> Decision:
+    async def wait_for_turn(self, link: Link) -> Decision:
         """Wait for the turn of the link's host, which is then the caller's until `leave`.
 
         The decision may be a Status that ends the link, or another Link to ask for in this turn:

@@ -83,11 +83,11 @@ class Refusals(Part):
         self._log = log
         self._wants = wants
         data = db.get(META)
-        # refusals that `take` has not given out yet, the oldest first
+        # refusals that `next_refusal` has not given out yet, the oldest first
         self.waiting = (
             deque(Refusal(*saved) for saved in msgpack.unpackb(data)) if data else deque()
         )
-        # those whose errback is being called, in the order of `take`
+        # those whose errback is being called, in the order of `next_refusal`
         self._under_way: dict[Refusal, None] = {}
         self._saved = len(self.waiting)  # in the last checkpoint
         db.join(self)
@@ -104,7 +104,7 @@ class Refusals(Part):
         if is_own_request and self._wants(link):
             self.waiting.append(Refusal(link.pack(), status))
 
-    def take(self) -> Refusal | None:
+    def next_refusal(self) -> Refusal | None:
         """Return the next refusal to deliver; call `delivered` afterwards."""
         if not self.waiting:
             return None

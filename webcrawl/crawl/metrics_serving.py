@@ -120,7 +120,7 @@ class MetricsServing:
     def committed(self) -> None:
         self._committed_at = time.time()
 
-    def rest(self) -> Iterator[None]:
+    def finish_work(self) -> Iterator[None]:
         return iter(())
 
     def close(self) -> None:

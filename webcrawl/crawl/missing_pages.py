@@ -44,7 +44,7 @@ class MissingPages:
         url = f"{folder}/{name}{ending[0] if ending is not None else ''}"
         self._frontier.expedite(Link(url, f"{page.path}S", page.url, page.seed).pack())
 
-    def heard(self, link: Link, exchange: Exchange, recogniser: Recogniser) -> None:
+    def record_probe_answer(self, link: Link, exchange: Exchange, recogniser: Recogniser) -> None:
         """Keep what a host shows for a URL that cannot exist, if that is a page.
 
         Else the host has no soft 404s, or none that can be told from its pages.

@@ -47,7 +47,7 @@ class Follower(Protocol):
     def committed(self) -> None:
         """Note that a checkpoint was taken."""
 
-    def rest(self) -> Iterator[float | None]:
+    def finish_work(self) -> Iterator[float | None]:
         """End the work after the last checkpoint, in slices.
 
         A number that is yielded is the seconds until the next slice makes sense.
@@ -72,10 +72,10 @@ class Followers:
         for follower in self._all:
             follower.committed()
 
-    def rest(self) -> Iterator[float | None]:
+    def finish_work(self) -> Iterator[float | None]:
         """Yield what followers do after the last checkpoint, in slices."""
         for follower in self._all:
-            yield from follower.rest()
+            yield from follower.finish_work()
 
     def close(self, rest: ExitStack) -> None:
         """Let `rest` close all followers, whatever one of them raises."""
@@ -126,7 +126,7 @@ class Parts:
     revisiting: Revisiting | None = None  # if pages are fetched again
     rendering: Deciding | None = None  # if a browser renders the pages that need it
 
-    def hold(self, why: str, holder: object = None) -> None:
+    def set_pause_reason(self, why: str, holder: object = None) -> None:
         """Have the crawl fetch nothing, for this reason; without one this holder lets it go on.
 
         `holder`: any value that tells one who holds the crawl from others.

@@ -19,7 +19,7 @@ SILENT = 1 << 14
 class NoRobotsAnswers(RobotsAnswers):
     """Nothing is requested, so rules do not matter."""
 
-    def answered(self, *_: Any, **__: Any) -> Sequence[str]:
+    def record_answer(self, *_: Any, **__: Any) -> Sequence[str]:
         """Book nothing, and name no sitemaps."""
         return ()
 
@@ -32,7 +32,7 @@ class Reread(RobotsAnswers):
         # origins of which no robots.txt is known that says anything of use
         self._silent: set[str] = set()
 
-    def answered(
+    def record_answer(
         self,
         link: Link,
         status: int,
@@ -46,7 +46,7 @@ class Reread(RobotsAnswers):
         del location
         origin = origin_of(link.url)
         if link.url == robots_url(origin):
-            self._robots.book.answered(origin, status, body, now)
+            self._robots.book.record_answer(origin, status, body, now)
             self._silent.discard(origin)
         return ()
 

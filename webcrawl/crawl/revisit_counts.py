@@ -160,7 +160,7 @@ def estimate(figures: RevisitFigures, sample: Sample, now: float) -> None:
     pages = [*sample]
     if not pages:
         return
-    sample.prior.learn(pages)
+    sample.prior.fit(pages)
     weights = fresh_weight = weighted_age = 0.0
     stale = 0
     for page in pages:

@@ -157,7 +157,7 @@ class Revisiting(Part, Feature):
         # keeps the order of the rest.
         room = min(self._due.room, SLICE) if self._on else 0
         if room > 0:
-            records = self.revisits.take(now, room)
+            records = self.revisits.pop_due(now, room)
             if records:
                 self._put_into_frontier(records)
         # Also those of earlier calls, for which their hosts had no place.
@@ -184,7 +184,7 @@ class Revisiting(Part, Feature):
         """Return the time at which `on_feed` may find something; None until a page is finished."""
         if not self._on:
             return None
-        ready = self.revisits.next_take(now) if self._due.room > 0 else None
+        ready = self.revisits.next_due(now) if self._due.room > 0 else None
         if ready is None:
             return None
         ready = max(ready, self._next_feed_at)
@@ -411,7 +411,7 @@ class Revisiting(Part, Feature):
             # Before the record takes the new validators, with which these are compared.
             if _tests_validators(record, judgement):
                 etag = exchange.header(b"etag") or b""
-                self._honesty.heard(
+                self._honesty.update_trust(
                     link.url, record, judgement, etag, now, plainly=without_condition
                 )
             self._learn_and_queue(record, link, exchange, judgement, now)

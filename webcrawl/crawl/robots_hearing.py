@@ -58,14 +58,14 @@ class RobotsHearing:
             trip.visited = True
             return []
         try:
-            page = self.heard(trip, response)
+            page = self.record_response(trip, response)
         except (StoreError, OSError, MemoryError) as error:
             # a lack of ours: the answer is not booked
             self._fail(error)
             return []
         return [page] if self._pages and page is not None else []
 
-    def heard(self, trip: Trip, response: RobotsAnswer | None) -> Page | None:
+    def record_response(self, trip: Trip, response: RobotsAnswer | None) -> Page | None:
         """Book what came of the request; return its page if one of the crawl's own clients got it.
 
         What the server said counts, whatever middlewares make of it.
@@ -123,7 +123,7 @@ class RobotsHearing:
         if trip.visited or trip.comes_again or trip.abandoned:
             return
         try:
-            self.heard(trip, None)
+            self.record_response(trip, None)
         except (StoreError, OSError, MemoryError) as error:  # as above
             self._fail(error)
 

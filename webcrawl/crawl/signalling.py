@@ -54,7 +54,7 @@ class Signalling(Feature):
         entries = dated(page.found.entries, page.url, page.base, self.site_of)
         # The URLs whose dates say that they have changed, and that are worth a fetch.
         newer = self.signals.read(page.url, entries, now, whole=not page.truncated)
-        self.signals.told(page.url, self._fetch_ahead(newer, page.link, now))
+        self.signals.count_news(page.url, self._fetch_ahead(newer, page.link, now))
 
     def pushed(self, topic: Link, entries: Sequence[ListingEntry], now: float) -> None:
         """Heed what a hub has sent: entries of this feed, or none if the page itself has news."""

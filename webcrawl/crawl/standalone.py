@@ -88,7 +88,7 @@ class Standalone:
     """Opens a crawl, drives it until nothing is left or it is told to stop, and closes it.
 
     A *trip* is a URL's way through the crawl; `driver` calls the steps of the loop here for each:
-    `take`, `fetch`, `visit`, `process`. Every page that is news goes to `deliver`, and is finished
+    `next_trip`, `fetch`, `visit`, `process`. Every page that is news goes to `deliver`, and is finished
     when that returns.
     """
 
@@ -280,7 +280,7 @@ class Standalone:
             return False
         return not (network.shortage.is_pausing or network.bandwidth.held)
 
-    def take(self) -> Trip | None:
+    def next_trip(self) -> Trip | None:
         """Return the next URL that is due, or None if none is."""
         while True:
             trip = next_trip(self.run.crawl, self.network.bandwidth, self.timer)
@@ -369,7 +369,7 @@ class Standalone:
 
     def _hold(self, why: str) -> str:
         """Fetch nothing for this reason, or go on if it is empty; return that in words."""
-        self.run.crawl.parts.hold(why)
+        self.run.crawl.parts.set_pause_reason(why)
         self.wake()
         return f"nothing is fetched ({why})" if why else "fetching resumes"
 
@@ -456,7 +456,7 @@ class Standalone:
             run.archiving.end()
             run.crawl.parts.unkept.report()
             await run.checkpoint(last=True)
-            await by_turns(run.crawl.followers.rest())
+            await by_turns(run.crawl.followers.finish_work())
         except BaseException as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             run.fail(tamed(error))
 

@@ -50,7 +50,7 @@ class Standstill:
         """Return whether the loop has not turned for two looks."""
         return self._looks > 1
 
-    def told(self) -> None:
+    def note_stop(self) -> None:
         """Note that the crawl is to stop: it has ENDED_AFTER_LOOKS to return to the loop.
 
         A signal handler calls this.

@@ -13,7 +13,7 @@ from webcrawl.net.protocols import AnswerSource
 
 @dataclass(slots=True, eq=False)
 class Trip:
-    """A URL's way from `take` (or the `next_request` of Scrapy's engine) to its booking.
+    """A URL's way from `next_trip` (or the `next_request` of Scrapy's engine) to its booking.
 
     It is never stored: a URL that is queued again gets a new one.
     """

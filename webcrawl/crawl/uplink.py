@@ -100,7 +100,7 @@ class Uplink:
 
     # -- what it hears
 
-    def answered(self, url: str, ended: float) -> None:
+    def record_answer(self, url: str, ended: float) -> None:
         """Note that a host has answered; `ended` is by time.monotonic. Called for every page."""
         detector = self._detector
         # Nearly always: then an answer costs this call alone, 0.2 us.
@@ -109,7 +109,7 @@ class Uplink:
             detector.answered_at = self._clock.at(ended)
             return
         now = self._clock.at(ended)
-        if detector.answered(host_of(url), now):
+        if detector.record_answer(host_of(url), now):
             self._end_outage(now)
         elif detector.out:
             # The network may be back, but one answer is not enough: the next round begins at once.
@@ -126,7 +126,7 @@ class Uplink:
         """
         # LIFE: something has come back from the host. NOTHING: it never came to asking.
         if error.sign is Sign.LIFE:
-            self.answered(url, ended)
+            self.record_answer(url, ended)
         if error.sign in (Sign.LIFE, Sign.NOTHING):
             return None
         start = self._clock.at(begun)

@@ -107,7 +107,7 @@ class Visitor:
             self._visit_robots(page, link, exchange, robots_location)
             return page
         if link.is_probe:
-            self._missing.heard(link, exchange, self._recogniser)
+            self._missing.record_probe_answer(link, exchange, self._recogniser)
             page.is_none = True
             return page
         page.robots_word = self._owners.word(link.url)
@@ -266,7 +266,7 @@ class Visitor:
             page.is_none = True
         elif self._is_truncated(link, exchange):
             status = UNREACHABLE
-        sitemap_urls = self._parts.robots_answers.answered(
+        sitemap_urls = self._parts.robots_answers.record_answer(
             link, status, exchange.body, location, now, chain, head_of(exchange)
         )
         if sitemap_urls and self._sitemaps is not None:
@@ -370,11 +370,11 @@ class Visitor:
 
     def robots_said(self, link: Link, status: int, body: bytes = b"") -> None:
         """Book a robots.txt of which no exchange is known, or that has failed with this status."""
-        self._parts.robots_answers.answered(link, status, body, None, self._parts.clock())
+        self._parts.robots_answers.record_answer(link, status, body, None, self._parts.clock())
 
     def robots_told(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
         """Book a robots.txt that another drone fetched, because it was redirected there."""
-        sitemap_urls = self._parts.robots_answers.answered(
+        sitemap_urls = self._parts.robots_answers.record_answer(
             link, status, body, location or None, self._parts.clock(), chain
         )
         if sitemap_urls and self._sitemaps is not None:

@@ -34,14 +34,14 @@ class Addresses:
     def __len__(self) -> int:
         return len(self._addresses)
 
-    def learn(self, ip: str, ready_at: float) -> None:
+    def delay_address(self, ip: str, ready_at: float) -> None:
         """Make the address wait until `ready_at` at least."""
         # A host's address is known after its first answer only, so its first request waits for no
         # address.
         address = self._addresses.setdefault(ip, Address())
         address.ready_at = max(address.ready_at, ready_at)
 
-    def hold(self, host: Host, now: float) -> float | None:
+    def reserve_address(self, host: Host, now: float) -> float | None:
         """Reserve the host's address and return None; else return the time to try again.
 
         Infinity: the address is in use. `release` or `take_back` returns the host to be woken.

@@ -90,7 +90,7 @@ class HostNotes:
             if host.listed is None:
                 host.listed = SitemapQuota()
             self._core.hosts.touch(host)
-            return host.listed.take(urls, MAX_LISTED * max(self._domains.links_to(url), 1))
+            return host.listed.grant_urls(urls, MAX_LISTED * max(self._domains.links_to(url), 1))
 
 
 class Answers:
@@ -138,7 +138,7 @@ class Answers:
             self._book_block_pages(host, link, outcome, was_blocked=was_blocked)
         if outcome.status > 0:
             # Only an answer says how long answers take. A failure moves no median.
-            self._slots.answered(host, outcome.seconds)
+            self._slots.record_answer_time(host, outcome.seconds)
         else:
             self._slots.judge(host)  # the failure alone may change the host's standing
         if again is not None:
@@ -177,7 +177,7 @@ class Answers:
 
     def _final(self, host: Host, link: Link, outcome: Outcome) -> None:
         """Book the end of a link that is not retried: on its domain and in the counters."""
-        self._domains.answered(host, link, outcome.status)
+        self._domains.record_end(host, link, outcome.status)
         self._counters["finished"] += 1
         if outcome.short:
             self._counters[TRUNCATED_PAGES] += is_kept_short(link, outcome)

@@ -80,7 +80,7 @@ class FetchSlots:
         """Keep no slot for an active host that is about to leave and does not come back."""
         self._proven_left -= host.standing == PROVEN and not host.retired
 
-    def answered(self, host: Host, seconds: float) -> None:
+    def record_answer_time(self, host: Host, seconds: float) -> None:
         """Move the bound of slow answers by one of a host, and judge the host's standing anew.
 
         `seconds`: of the answer, which the host's record has already. The bound follows the median

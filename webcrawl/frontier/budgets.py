@@ -114,10 +114,10 @@ class Budgets:
             if self._may_go_on(domain):
                 self._charge(domain, record)
                 return True
-        self.table.hold(domain, record)
+        self.table.queue_url(domain, record)
         return False
 
-    def answered(self, name: str, *, new: bool) -> int:
+    def record_page(self, name: str, *, new: bool) -> int:
         """Book a page of the domain that has been answered, with a `new` body or a known one.
 
         A new page pays for itself and for up to three pages without news. Return the number of the
@@ -265,7 +265,7 @@ class Budgets:
         """
         # A verdict on a family may be wrong. The URL waits, so the mistake costs time and no page.
         self.refund(name)
-        self.table.hold(self.get(name + FAMILIES), record)
+        self.table.queue_url(self.get(name + FAMILIES), record)
 
     def unfold(self, name: str, most: int) -> None:
         """Let `most` of the domain's folded URLs go on.

@@ -211,7 +211,7 @@ class Charges:
         self._kept.append(charge)
         return charge
 
-    def take(self, since: float) -> Iterator[Charge]:
+    def pop_since(self, since: float) -> Iterator[Charge]:
         """Remove and yield the charges of this time and later, the last one first.
 
         So the record that is restored last is that before a host's first failure.

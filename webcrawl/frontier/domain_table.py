@@ -131,7 +131,7 @@ class DomainTable:
         queue.owner = domain
         return queue
 
-    def hold(self, domain: Domain, record: bytes) -> None:
+    def queue_url(self, domain: Domain, record: bytes) -> None:
         """Put a URL at the end of the domain's queue."""
         waiting = self._waiting(domain)
         if domain.queue is None:

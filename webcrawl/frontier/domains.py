@@ -74,7 +74,9 @@ class Domains:
         prioritizer = rules.prioritizer
         heard = prioritizer.heard if isinstance(prioritizer, Learning) else None
         self._learns: Heard | None = rules.hears or heard
-        self.heard = self._hear_for_families()  # takes the links of each page; None: not wanted
+        self.receive_links = (
+            self._hear_for_families()
+        )  # takes the links of each page; None: not wanted
         if self._budgets.counts:
             core.dropped.append(self._refund)
         if self._budgets.is_limited or isinstance(prioritizer, Informed):
@@ -89,13 +91,13 @@ class Domains:
 
     def hear_links(self) -> None:
         """Count from now on which domains link to which."""
-        self.heard = both(self._budgets.reputation.heard, self._hear_for_families())
+        self.receive_links = both(self._budgets.reputation.record_links, self._hear_for_families())
 
     def _hear_for_families(self) -> Heard | None:
         """Return what takes the links of pages for families and the prioritizer; None if neither."""
         if self._families is None:
             return self._learns
-        return both(self._families.heard, self._learns)
+        return both(self._families.record_links, self._learns)
 
     def links_to(self, url: str) -> int:
         """Return the number of other domains that link to that of a URL, as far as it is counted."""
@@ -107,7 +109,7 @@ class Domains:
 
     def vote(self, source: str, url: str) -> None:
         """Count a link to this URL from a page of this domain that another drone has fetched."""
-        if self.heard is not None:
+        if self.receive_links is not None:
             self._budgets.reputation.vote(source, self._domain(host_of(url)))
 
     # -- the way of a URL
@@ -155,7 +157,7 @@ class Domains:
         """Return whether a domain has so many URLs that one of its families may have no end."""
         return self.known.are_many(domain) or self._budgets.get(domain).used >= LEARNS
 
-    def answered(self, host: Host, link: Link, status: int = 0) -> None:
+    def record_end(self, host: Host, link: Link, status: int = 0) -> None:
         """Book the end of a URL that is not retried: on its domain's budget and families.
 
         `status`: 0 if no host was requested.
@@ -171,7 +173,7 @@ class Domains:
             # Sitemaps are measured by the pages that they bring, and not by themselves.
             is_other_kind = link.history or link.request or link.is_own or is_sitemap(link.path)
             if not is_other_kind:
-                host.listed.learn(listed=from_sitemap(link.path.encode()), new=new)
+                host.listed.record_page(listed=from_sitemap(link.path.encode()), new=new)
         self.forget(link)
 
     def _answered(self, domain: str, link: Link, status: int, *, new: bool) -> None:
@@ -179,14 +181,14 @@ class Domains:
 
         If a family is freed by it, some of its folded URLs go on.
         """
-        done = self._budgets.answered(domain, new=new)  # pages of the domain so far
+        done = self._budgets.record_page(domain, new=new)  # pages of the domain so far
         # R is for a redirect: the page and the URL that led to it count once.
         if link.path.endswith("R") and self._domain(host_of(link.via)) == domain:
             self._budgets.join(domain)
         families = self._families
         if families is None or done < PAGES_BEFORE_LEARNING or not self._is_large(domain):
             return
-        if families.answered(domain, link, status):
+        if families.record_page(domain, link, status):
             self._budgets.unfold(domain, FREED)
 
     def _leads_to_known(self, domain: str, url: str) -> bool:

@@ -55,7 +55,7 @@ class Steering:
 
     # -- paused hosts
 
-    def hold(self, names: Iterable[str], now: float) -> None:
+    def pause(self, names: Iterable[str], now: float) -> None:
         """Pause these hosts: they get no more requests. A request under way ends as ever."""
         self.held.update(names)
         for name in names:
@@ -66,7 +66,7 @@ class Steering:
             self._core.dismiss(name.__eq__)
             self._states.pause(host, now)
 
-    def let_go(self, name: str, now: float) -> None:
+    def resume(self, name: str, now: float) -> None:
         """Resume a paused host, which then waits for its turn like any other."""
         self.held.discard(name)
         host, active = self._core.open(name)
@@ -103,7 +103,7 @@ class Steering:
             self._core.dismiss(name.__eq__)  # it waits for its address no more
             self._back.schedule(host, host.due())
             if name in self.held:  # paused while its URLs ended
-                self.hold([name], now)
+                self.pause([name], now)
         self._let_in(host, now, active=active)
         return host.ready_at
 
@@ -215,7 +215,7 @@ class Frontier:
                 hosts.touch(host)
                 host.ready_at = max(host.ready_at, told.pop(host.name))
             if host.ip and core.addresses is not None:
-                core.addresses.learn(host.ip, host.ready_at)
+                core.addresses.delay_address(host.ip, host.ready_at)
             self._states.activate(host)
             if core.resumed and core.deferred.should_defer(host, host.due(), core.resumed):
                 self._states.deactivate(host, HostState.DEFERRED, core.resumed)
@@ -409,7 +409,7 @@ class Frontier:
         The host's record stays.
         """
         host = self._selection.received(link)
-        self.domains.answered(host, link)
+        self.domains.record_end(host, link)
         self.core.origins.end_flight(host, link)
         self.counters["finished"] += 1
         self._states.settle(host, now)

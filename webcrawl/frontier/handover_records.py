@@ -88,7 +88,13 @@ class DomainMoves:
         """Remove and return a domain's record, as `merge` takes it."""
         domain = self._table.get(name)
         self._table.forget(domain)
-        return [domain.seed, domain.used, domain.debt, domain.old, self._reputation.take(name)]
+        return [
+            domain.seed,
+            domain.used,
+            domain.debt,
+            domain.old,
+            self._reputation.pop_linkers(name),
+        ]
 
     def merge(self, name: str, value: list[Any]) -> None:
         """Add another crawl's record of a domain (`_taken`) to ours, after its URLs."""
@@ -104,11 +110,11 @@ class DomainMoves:
         budgets.rate(domain)
         budgets.has_moved = True
 
-    def hold(self, name: str, records: Sequence[Packed]) -> None:
+    def queue_urls(self, name: str, records: Sequence[Packed]) -> None:
         """Let URLs of a domain wait for its budget."""
         domain = self._budgets.get(name)
         for record in records:
-            self._table.hold(domain, record)
+            self._table.queue_url(domain, record)
 
     def _release(self, name: str, size: int) -> list[Packed]:
         """Remove and return URLs of a domain that wait, whatever its budget.

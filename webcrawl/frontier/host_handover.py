@@ -278,7 +278,7 @@ class HostHandover:
 
     def held(self, name: str, records: list[Packed]) -> None:
         """Take URLs over a domain's budget."""
-        self._domains.hold(name, records)
+        self._domains.queue_urls(name, records)
         self._core.queued += len(records)
 
     def domain(self, name: str, value: list[Any]) -> None:

@@ -153,7 +153,7 @@ class Origins:
         `url`: one of the origin's; if empty, `key` names the origin. The host is healthy then, and
         may be requested from `polite` on.
         """
-        # If none of its URLs is known, `hold` names the origin when one comes.
+        # If none of its URLs is known, `queue_url` names the origin when one comes.
         one = self._record(host, url) if url else self._hosts.new_origin(host, key, "")
         if one.failed is None:  # else it is that of several origins, which wait together
             one.failures = host.failures
@@ -187,7 +187,7 @@ class Origins:
 
     # -- what waits there
 
-    def hold(self, one: Host, record: Packed, now: float) -> None:
+    def queue_url(self, one: Host, record: Packed, now: float) -> None:
         """Queue a URL in the record of its origin (`one`).
 
         If the origin was given up more than a day ago, it gets another chance with the URL.
@@ -251,7 +251,7 @@ class Origins:
         if outcome.wait and not one.failures:
             polite = max(polite, one.ready_at)
         if host.lanes is not None:
-            host.lanes.rest(polite, now)
+            host.lanes.begin_wait(polite, now)
         else:
             host.ready_at = max(host.ready_at, polite)
         return again

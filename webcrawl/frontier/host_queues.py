@@ -43,7 +43,7 @@ class SitemapQuota:
         """Return the fields as the host's row has them, in the order in which they are restored."""
         return [self.urls, self.full, self.credit, self.tried, self.new]
 
-    def take(self, urls: int, most: int) -> int:
+    def grant_urls(self, urls: int, most: int) -> int:
         """Return how many of its `urls` a sitemap may bring, and count them.
 
         `most`: as many as all sitemaps of the host may bring together.
@@ -73,7 +73,7 @@ class SitemapQuota:
         self.credit -= 1.0
         return True
 
-    def learn(self, *, listed: bool, new: bool) -> None:
+    def record_page(self, *, listed: bool, new: bool) -> None:
         """Count a page that is done, and halve its kind's counts after WINDOW of them."""
         self.tried[listed] += 1
         self.new[listed] += new
@@ -136,7 +136,7 @@ class Lanes:
             raise ValueError(f"this URL was not handed out: {link.url}")
         self.alone = self.alone and bool(self.flights)
 
-    def rest(self, until: float, now: float) -> None:
+    def begin_wait(self, until: float, now: float) -> None:
         """Begin the wait after a request that has ended, and forget the waits that are over."""
         self.rests = [at for at in self.rests if at > now]
         insort(self.rests, until)

@@ -44,7 +44,7 @@ class HostRows:
     def __repr__(self) -> str:
         return f"<HostRows written={len(self._written)} changed={len(self.changed)}>"
 
-    def take(self, name: str) -> tuple[Row | None, bool]:
+    def pop_row(self, name: str) -> tuple[Row | None, bool]:
         """Remove a row from the cache, and return it (or None) and whether SQLite has it in this
         form.
         """
@@ -87,7 +87,7 @@ class HostRows:
         return row[:3]
 
     def put(self, row: Row, *, written: bool) -> None:
-        """Cache a row for `take`."""
+        """Cache a row for `pop_row`."""
         (self._written if written else self.changed)[row[0]] = row
         self._size += len(row[2]) + ROW_BYTES
         while self._size > self._room:

@@ -128,7 +128,7 @@ class HostStates:
         """Let others ask the host's address, when it is ready."""
         woken = addresses.release(host, host.ready_at, now)
         if host.ip:
-            addresses.learn(host.ip, host.ready_at)
+            addresses.delay_address(host.ip, host.ready_at)
         if woken is not None:
             self._back.schedule(woken, host.ready_at)
 

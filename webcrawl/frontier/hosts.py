@@ -257,7 +257,7 @@ class HostTable:
         self._held += 1
         host = self._idle.pop(name, None)
         if host is None:
-            row, written = self._rows.take(name)
+            row, written = self._rows.pop_row(name)
             host = Host(name, self._pool.fifo()) if row is None else self._unpack(*row)
             host.queue.owner = host
             if not written:

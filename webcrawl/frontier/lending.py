@@ -185,7 +185,7 @@ class HostLender:
         if self._addresses is not None:
             woken = self._addresses.take_back(ip, host.ready_at) if ip else None
             if host.ip:
-                self._addresses.learn(host.ip, host.ready_at)
+                self._addresses.delay_address(host.ip, host.ready_at)
             if woken is not None:
                 self._core.back.schedule(woken, host.ready_at)
         self._core.close(host, active=active)

@@ -51,7 +51,7 @@ class Outage:
     def pardon(self, since: float) -> int:
         """Take back all failures of this time and later, and return how many there were."""
         count = 0
-        for charge in self._core.charges.take(since):
+        for charge in self._core.charges.pop_since(since):
             self._undo(charge)
             count += 1
         self._counters["forgiven"] += count

@@ -178,6 +178,6 @@ class ParallelHosts:
         if has_failed or outcome.wait:
             host.ready_at = max(host.ready_at, ready)
         else:
-            lanes.rest(host.ready_at, now)
+            lanes.begin_wait(host.ready_at, now)
             host.ready_at = ready
         return again

@@ -180,7 +180,7 @@ class Reputation:
         # Takes a domain and a URL that it links to, and returns whether these are another drone's.
         self.elsewhere: Callable[[str, str], bool] | None = None
 
-    def heard(self, page: str, urls: Sequence[str]) -> None:
+    def record_links(self, page: str, urls: Sequence[str]) -> None:
         """Count the links of a page, which are canonical URLs, to other domains."""
         own = page[: page.find("/", page.find("//") + 2) + 1]  # scheme and host, as of `other`
         size = len(own)
@@ -244,7 +244,7 @@ class Reputation:
         rows = self._db.query(LOAD, (self._number(domain),))
         return len(rows[0][0]) // TAG if rows else 0
 
-    def take(self, domain: str) -> bytes:
+    def pop_linkers(self, domain: str) -> bytes:
         """Remove and return what is written of those that link to a domain.
 
         `save` writes the rest first.
@@ -257,7 +257,7 @@ class Reputation:
         return bytes(rows[0][0]) if rows else b""
 
     def merge(self, domain: str, sources: bytes) -> None:
-        """Add what `take` gave elsewhere."""
+        """Add what `pop_linkers` gave elsewhere."""
         number = self._number(domain)
         self._votes.store((number, sources[at : at + TAG]) for at in range(0, len(sources), TAG))
 

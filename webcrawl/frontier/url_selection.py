@@ -105,7 +105,7 @@ class UrlSelection:
 
         Otherwise the host is scheduled for the time when the address is free, if that is known.
         """
-        free_at = addresses.hold(host, now)
+        free_at = addresses.reserve_address(host, now)
         if free_at is not None and free_at < NEVER:
             self._back.schedule(host, free_at)
         return free_at is None
@@ -213,7 +213,7 @@ class UrlSelection:
         if host.origins is not None and owner is host:
             origin = self._core.origins.own(host, link.url)
             if origin is not None:
-                self._core.origins.hold(origin, record, now)
+                self._core.origins.queue_url(origin, record, now)
                 return True
         return (
             self._holds_folded is not None and not host.retired and self._holds_folded(link, record)

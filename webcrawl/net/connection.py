@@ -293,7 +293,7 @@ class MeteredAnswer(AnswerParser):
     def _wait_for_room(self) -> None:
         if self._claim is not None:
             self._had_waited = True
-            self.hold()
+            self.pause_reading()
             self._claim.wait(self._look_for_room)
 
     def _look_for_room(self) -> None:
@@ -312,7 +312,7 @@ class MeteredAnswer(AnswerParser):
     def held(self) -> float:
         return self._held if self._since is None else self._held + self._clock() - self._since
 
-    def hold(self) -> None:
+    def pause_reading(self) -> None:
         self._since = self._clock()
         self._connection.pause()
 

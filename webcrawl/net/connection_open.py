@@ -167,7 +167,7 @@ class Http2Offers:
         self._note(key, speaks=False)
         self._turned_down.add(key)
 
-    def learn(self, key: Key, host: str, *, speaks: bool, by_page: bool = False) -> None:
+    def record_support(self, key: Key, host: str, *, speaks: bool, by_page: bool = False) -> None:
         """Note whether the server speaks HTTP/2, as a second handshake has shown.
 
         `by_page`: its answer to one URL led to it.
@@ -204,7 +204,7 @@ class Http2Offers:
     def chosen(self, key: Key, host: str) -> None:
         """Book that a server has taken an offer, made on suspicion or by the host's record."""
         if self._way == NEEDED and not self.recorded(host):
-            self.learn(key, host, speaks=True, by_page=True)
+            self.record_support(key, host, speaks=True, by_page=True)
 
     def tell(self, target: RequestTarget, error: Http2Only) -> None:
         """Log once that a server has asked for HTTP/2, if this crawl does not speak it."""

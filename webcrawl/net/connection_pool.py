@@ -45,7 +45,7 @@ class ConnectionPool:
     def __len__(self) -> int:
         return self._count
 
-    def take(self, key: Key) -> HttpConnection | None:
+    def pop_connection(self, key: Key) -> HttpConnection | None:
         """Return the open connection to this server that was kept last; None without one."""
         kept = self._kept.get(key)
         while kept:
@@ -87,7 +87,7 @@ class ConnectionPool:
 
         It left a request on a kept connection without an answer, or sent more than one answer.
         """
-        while (connection := self.take(key)) is not None:
+        while (connection := self.pop_connection(key)) is not None:
             connection.abort()
         self._unkept.pop(key, None)
         self._unkept[key] = asyncio.get_running_loop().time() + UNKEPT

@@ -189,7 +189,7 @@ class CachingResolver:
                 is_alias = answer.failure is None and not answer.addresses
                 if is_alias:
                     answer = await self._measured(name, self._lookup.ask, self._timeout)
-        self.silence.heard(name, answer, begun)
+        self.silence.record_answer(name, answer, begun)
         denied_before = -FRESH_SECONDS if denied_at is None else denied_at
         answer = await self._witnesses.confirm(name, answer, denied_before)
         # What this machine or all name servers lack says nothing of the name

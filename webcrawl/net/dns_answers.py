@@ -198,7 +198,7 @@ class Silence:
         self._ended = -inf
         self._told = 0.0  # when the log last said so
 
-    def heard(self, name: str, answer: DnsAnswer, begun: float) -> None:
+    def record_answer(self, name: str, answer: DnsAnswer, begun: float) -> None:
         """Take note of the answer to a question that was asked at `begun`."""
         if answer.failure in WORDS:
             self._word_at = self._clock()
@@ -247,7 +247,7 @@ class Silence:
                 if self._good:
                     self._good.rotate()
                     begun = self._clock()
-                    self.heard(self._good[0], await self._ask(self._good[0]), begun)
+                    self.record_answer(self._good[0], await self._ask(self._good[0]), begun)
                 if len(self._failed) >= NAMES_UNTIL_SILENCE:
                     self._begin()
                     await asyncio.sleep(SILENT_QUERY_GAP)

@@ -45,7 +45,7 @@ class FtpReply(NamedTuple):
 
 
 class ReplyReader:
-    """Feed it what arrives; `take` returns the next reply once it is complete."""
+    """Feed it what arrives; `next_reply` returns the next reply once it is complete."""
 
     __slots__ = ("_at", "_buffer", "_opened", "_taken")
 
@@ -59,7 +59,7 @@ class ReplyReader:
         self._buffer = self._buffer[self._at :] + data
         self._at = 0
 
-    def take(self) -> FtpReply | None:
+    def next_reply(self) -> FtpReply | None:
         """Return the next reply, None while it is incomplete; raises BadAnswer."""
         while True:
             start = self._at
@@ -257,7 +257,7 @@ class FtpSession:
 
     async def _reply(self) -> FtpReply:
         """Return the server's next reply. Raise FetchError if the connection ends."""
-        while (reply := self._replies.take()) is None:
+        while (reply := self._replies.next_reply()) is None:
             data = await self._control.read()
             if not data and self._heard:
                 raise ConnectionLost("within the session")

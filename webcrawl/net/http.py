@@ -178,7 +178,7 @@ class HttpClient:
         visit = Visit(
             key, target, sent_head, body, method, limits, options, claim, timings, deadline, watch
         )
-        connection = self._pool.take(key)
+        connection = self._pool.pop_connection(key)
         if reused := connection is not None:
             self.counters.reused += 1
         else:
@@ -206,9 +206,9 @@ class HttpClient:
         timings.total = self._clock() - begun_at - parser.held
         self._keep_or_close(key, connection, keep, watch)
         if proxy is not None:
-            self._proxied.answered(proxy, target, message.head.status)
+            self._proxied.check_answer(proxy, target, message.head.status)
         if login is not None:
-            self.logins.answered(target, message.head.status)
+            self.logins.warn_if_refused(target, message.head.status)
         # It raises TooLarge, and by now the connection is kept or closed.
         limits.check(message.truncated)
         return _exchange_of(url, archived_head + body, started, timings, connection, message)
@@ -420,12 +420,12 @@ class HttpClient:
             ran_out_of_time = is_late and isinstance(error, TlsTimeout)
             if isinstance(error, (Http2Only, TlsFailed)) and not ran_out_of_time:
                 # For an hour no second handshake is tried.
-                self.http2.learn(visit.key, visit.target.host, speaks=False)
+                self.http2.record_support(visit.key, visit.target.host, speaks=False)
             elif not by_page:
                 # It was not found out whether the server speaks HTTP/2, so the next request offers it.
                 self.http2.suspect(visit.key)
             return None
-        self.http2.learn(
+        self.http2.record_support(
             visit.key,
             visit.target.host,
             speaks=connection.http2 is not None,

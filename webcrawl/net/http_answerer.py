@@ -209,7 +209,7 @@ class ServerConnection(asyncio.Protocol):
         self._transport.write(head.encode() + body)
         self._transport.close()
 
-    def hold(self, patience: float) -> None:
+    def extend_deadline(self, patience: float) -> None:
         """Give the answer these seconds from now on; until then no other connection ends this one."""
         self._others.pop(self, None)
         if self._timer is not None:

@@ -146,7 +146,7 @@ class Logins:
                 return _url(origin)
         return ""
 
-    def answered(self, target: RequestTarget, status: int) -> None:
+    def warn_if_refused(self, target: RequestTarget, status: int) -> None:
         """Warn once of a host that does not accept its login."""
         origin = (target.secure, target.host, target.port)
         if status != 401 or origin in self._told:

@@ -120,7 +120,7 @@ class Detector:
         self._unrelated.clear()
         return True
 
-    def answered(self, host: str, now: float) -> bool:
+    def record_answer(self, host: str, now: float) -> bool:
         """Book that something came back from a host. Return whether that ends an outage."""
         self.answers += 1
         self.answered_at = now

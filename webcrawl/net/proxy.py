@@ -299,7 +299,7 @@ class ProxiedOpener:
                 raise TlsTimeout("no handshake within the deadline") from error
         return connection
 
-    def answered(self, proxy: Proxy, target: RequestTarget, status: int) -> None:
+    def check_answer(self, proxy: Proxy, target: RequestTarget, status: int) -> None:
         """Judge an answer: raise ProxyFailed if it is the proxy's demand for other credentials."""
         is_tunnel = proxy.is_tunnel(secure=target.secure)
         # Within a tunnel a 407 is the server's own

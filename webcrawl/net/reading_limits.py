@@ -36,7 +36,7 @@ NARROW, WIDE = 32_768, 4 << 20
 class PausableAnswer(Protocol):
     """An answer that can be told not to be read for a while."""
 
-    def hold(self) -> None: ...
+    def pause_reading(self) -> None: ...
 
     def go_on(self) -> None: ...
 
@@ -94,7 +94,7 @@ class Bandwidth:
 
     # -- what happens
 
-    def take(self) -> None:
+    def reserve_answer(self) -> None:
         """Take note of a request that is handed out."""
         if not self.rate:
             return
@@ -120,7 +120,7 @@ class Bandwidth:
 
     def wait(self, answer: PausableAnswer) -> None:
         """Read on when there is room."""
-        answer.hold()
+        answer.pause_reading()
         self._waiting.append(answer)
         self._portion = 1
         self._judge()
@@ -238,7 +238,7 @@ class BodyRoom:
             self._move()
         return self._free
 
-    def take(self, claim: Claim, wanted: int) -> int:
+    def reserve_bytes(self, claim: Claim, wanted: int) -> int:
         """Give a claim up to `wanted` bytes; return how many it got."""
         self._loading.setdefault(claim)
         got = max(min(wanted, self.free), 0)
@@ -331,7 +331,7 @@ class Claim:
         wanted = min(STEP, self._spare - self._taken)
         if wanted <= 0 or self._is_loaded:
             return 0
-        got = self._room.take(self, wanted)
+        got = self._room.reserve_bytes(self, wanted)
         self._taken += got
         return got
 

@@ -382,7 +382,7 @@ class _Group:
     crawl_delay: float = 0.0
     said: GroupReader | None = None
 
-    def take(self, kind: str, value: bytes) -> None:
+    def add_line(self, kind: str, value: bytes) -> None:
         if kind == "crawl-delay":
             self.crawl_delay = _seconds(value)
         elif kind in USE_FIELDS:
@@ -439,7 +439,7 @@ def parse(body: bytes, agent: str) -> RobotsTxt:
         else:
             closed = closed or kind in RULES
             for group in groups:
-                group.take(kind, value)
+                group.add_line(kind, value)
     chosen = ours if ours.named else everyones
     return RobotsTxt(
         RobotsRules(chosen.rules, chosen.crawl_delay, said_by(chosen.said, nobodys.said)), sitemaps

@@ -192,7 +192,7 @@ class RobotsBook:
         lacks_sitemaps = self._sitemaps and entry.fresh.sitemaps is None
         return Validators() if lacks_sitemaps else entry.fresh.validators
 
-    def answered(
+    def record_answer(
         self, origin: str, status: int, body: bytes, now: float, head: RobotsHead = NO_HEAD
     ) -> Heard:
         """Record the response to a robots.txt request: the last hop's, for the first hop's origin."""

@@ -56,7 +56,7 @@ class RecordedCapture:
     after_all: RecordStart | None = None  # of the record after the last one, once that is known
     after_first: RecordStart | None = None  # of the record after `first`
 
-    def take(self, record: ReadRecord) -> bool:
+    def accept_record(self, record: ReadRecord) -> bool:
         """Add a record that follows, if it belongs to this answer; return whether it does."""
         if not self._is_of_answer(record):
             return False
@@ -98,7 +98,7 @@ def captures(
     current: RecordedCapture | None = None
     request: ReadRecord | None = None  # that no answer has followed yet
     for record in records:
-        if current is not None and current.take(record):
+        if current is not None and current.accept_record(record):
             continue
         is_segment = "warc-segment-number" in record.fields
         if is_segment or record.kind == "continuation":

@@ -168,7 +168,7 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
             found[f"{ABSENT}{name}"] += 1
 
     yield from each_noted(snapshot, jobdir, _FileCheck(snapshot, found, texts), absent)
-    yield from texts.rest()
+    yield from texts.remaining_damage()
     found["behind"] += sum(_sizes_of_new_files(jobdir, lengths(snapshot)))
     if is_locked(jobdir):  # the crawl runs, and will save them
         found["unsaved"] = found.pop("behind")

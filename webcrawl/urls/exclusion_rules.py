@@ -202,7 +202,7 @@ def parse_exclusions(text: str, source: str, now: float = 0.0) -> ExclusionRules
         # An unreadable `until` is 0, for good: who asks to be left out is left out
         until = read_comment(line, comment)[0].until if comment else 0.0
         try:
-            collected.take(line, until, now)
+            collected.add_rule(line, until, now)
         except InvalidUrl as error:
             raise RulesError(f"{source}, line {number}: {_not_a_rule(error)}") from error
     return ExclusionRules(collected.domains, collected.prefixes, collected.ends)
@@ -252,7 +252,7 @@ def rules_of(records: Iterable[OptOut], now: float = 0.0) -> ExclusionRules:
         if len(record.rule.splitlines()) != 1 or not rule:
             raise RulesError(f"{record.rule[:80]!r} is neither a domain nor a URL prefix")
         try:
-            collected.take(rule, record.until, now)
+            collected.add_rule(rule, record.until, now)
         except InvalidUrl as error:
             has_port = _PORT.fullmatch(rule)
             advice = f"; with a port, give a URL: http://{rule[:80]}/" if has_port else ""
@@ -270,7 +270,7 @@ class _Collected:
         self.prefixes: list[str] = []
         self.ends = inf  # when the first of them is over
 
-    def take(self, rule: str, until: float, now: float) -> None:
+    def add_rule(self, rule: str, until: float, now: float) -> None:
         """Add a rule that ends at `until` (0: never), unless that is over at `now`.
 
         Raise InvalidUrl if it is no rule, also for one that is over.

@@ -612,7 +612,7 @@ def test_the_links_of_another_page_are_its_own():
     assert [link[1] for link in reader.links(other, "text/html", "http://a.test/").links] == [
         "/other"
     ]
-    assert kept_tree().take(LONG.encode()) is None
+    assert kept_tree().pop_tree(LONG.encode()) is None
 
 
 def test_links_that_are_commented_out_leave_a_page_to_its_scripts():

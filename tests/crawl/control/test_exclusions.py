@@ -226,7 +226,7 @@ class TestRecords:
             [url],
             True,
         )
-        assert list(in_force.told()) == ["exclude b.test"]
+        assert list(in_force.order_lines()) == ["exclude b.test"]
         assert [row.rule for row in one.records] == ["example.com", "b.test"]
 
     def test_what_is_over_does_not_come_back_with_a_restart(self, run):
@@ -265,7 +265,7 @@ class TestRecords:
         in_force, _ = run()
         in_force.exclude(OptOut("example.com", NOW, by="joe", why="a letter"))
 
-        assert list(in_force.told()) == [
+        assert list(in_force.order_lines()) == [
             "exclude example.com (since 2027-01-15T08:00:00Z, by joe, a letter)"
         ]
 

@@ -25,7 +25,7 @@ def _crawl(tmp_path):
 def answered(crawl, link, status, body):
     """Books the answer to a robots.txt."""
     parts = crawl.crawl.parts
-    parts.robots_answers.answered(link, status, body, None, parts.clock())
+    parts.robots_answers.record_answer(link, status, body, None, parts.clock())
 
 
 @pytest.mark.parametrize("line", ["host a.org", "host a.org retry", "queue a.org", "robots a.org"])
@@ -65,11 +65,11 @@ class TestPause:
         crawl.again()
 
         assert crawl.run(1000) == []
-        assert [*crawl.hosts.told()] == ["host a.org pause"]
+        assert [*crawl.hosts.order_lines()] == ["host a.org pause"]
         crawl.order("host a.org resume")
         crawl.again()
         assert len(crawl.run(1000)) == 4
-        assert [*crawl.hosts.told()] == []
+        assert [*crawl.hosts.order_lines()] == []
 
     def test_the_end_of_a_crawl(self, crawl):
         """With nothing but paused hosts left a crawl ends as with hosts that do not answer."""
@@ -123,7 +123,7 @@ class TestRetry:
         """A robots.txt that waits for its next try is fetched again with it."""
         with steered(tmp_path, **BUDGET, ROBOTSTXT_OBEY=True) as crawl:
             crawl.add("a.org", 1)
-            link = crawl.crawl.take(crawl.crawl.parts.clock())
+            link = crawl.crawl.next_link(crawl.crawl.parts.clock())
             assert link.url == "http://a.org/robots.txt"
             for _ in range(8):
                 answered(crawl, link, Status.CONNECT_FAILED, b"")
@@ -151,7 +151,7 @@ class TestBlockPages:
         """Its vendor, its answers, and for how long; a retry asks as soon as politeness allows."""
         crawl.add("a.org", 3)
         frontier = crawl.crawl.parts.frontier
-        link = crawl.crawl.take(crawl.crawl.parts.clock())
+        link = crawl.crawl.next_link(crawl.crawl.parts.clock())
         frontier.done(link, Outcome(200, 0.1, blocked_by="anubis"), crawl.crawl.parts.clock())
         crawl.seconds += 20
 
@@ -236,7 +236,7 @@ class TestDelay:
             "crawl_delay": 0.0,
         }
         crawl.again()
-        assert [*crawl.hosts.told()] == ["host a.org delay 30.0"]
+        assert [*crawl.hosts.order_lines()] == ["host a.org delay 30.0"]
         assert len(crawl.run(60)) == 2
         assert crawl.order("host a.org delay default") == "a.org no longer has a delay of its own"
         assert len(crawl.run(40)) > 8
@@ -302,7 +302,7 @@ class TestLooks:
         """What means many hosts is refused: nobody shall think that they obey."""
         with pytest.raises(CommandError, match="is not a wildcard here"):
             crawl.order(line)
-        assert [*crawl.hosts.told()] == []
+        assert [*crawl.hosts.order_lines()] == []
 
     def test_its_queue(self, crawl):
         """The next URLs in their order; those that wait for a time of their own say how long."""
@@ -390,7 +390,7 @@ class TestRobots:
             }
             assert crawl.order("robots http://a.org/a")["verdict"] == "robots.txt is fetched first"
             crawl.add("a.org", 1)
-            link = crawl.crawl.take(crawl.crawl.parts.clock())
+            link = crawl.crawl.next_link(crawl.crawl.parts.clock())
             answered(crawl, link, 200, body)
             crawl.seconds += 60
 
@@ -411,7 +411,7 @@ class TestRobots:
             assert crawl.order("robots https://a.org/x")["state"] == "not fetched yet"
             assert "others" not in crawl.order("robots a.org")
             crawl.crawl.parts.frontier.add([Link("http://b.org:8080/x").pack()])
-            answered(crawl, crawl.crawl.take(crawl.crawl.parts.clock()), 200, body)
+            answered(crawl, crawl.crawl.next_link(crawl.crawl.parts.clock()), 200, body)
             assert crawl.order("robots b.org")["robots"] == "http://b.org:8080/robots.txt"
             assert crawl.order("robots a.org:8080")["robots"] == "http://a.org:8080/robots.txt"
             assert "no robots.txt" in crawl.order("robots gopher://a.org/x")["why"]

@@ -163,7 +163,7 @@ class TestExclude:
         in_force.include("example.org/a/")
         end()
 
-        assert [*run()[0].told()] == []
+        assert [*run()[0].order_lines()] == []
 
     @pytest.mark.parametrize(
         "rule", ["#x", " ", "a b", "http://", "a.org\nb.org", "user@a.org", "a.org:x/"]
@@ -198,7 +198,7 @@ def test_a_pause_lasts(run):
     in_force.paused = True
     end()
 
-    assert [*run()[0].told()] == ["pause"]
+    assert [*run()[0].order_lines()] == ["pause"]
 
 
 def test_nothing_is_kept_of_nothing(run, tmp_path):

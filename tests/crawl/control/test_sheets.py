@@ -101,7 +101,7 @@ class TestWhere:
         crawl.again()
 
         assert waits(crawl, "example.com", "[::1]") == [20.0, 21.0]
-        assert [*crawl.hosts.told()] == [
+        assert [*crawl.hosts.order_lines()] == [
             "set --for example.com POLITENESS_MIN_DELAY 20.0",
             "set --for [::1] POLITENESS_MIN_DELAY 21.0",
         ]
@@ -118,7 +118,7 @@ class TestWhere:
         db.close()
         crawl.open()
 
-        assert [*crawl.hosts.told()] == ["set --for a.org HOST_MAX_PAGES 7"]
+        assert [*crawl.hosts.order_lines()] == ["set --for a.org HOST_MAX_PAGES 7"]
         unknown, out = (
             record.getMessage() for record in caplog.records if record.levelname == "WARNING"
         )
@@ -142,7 +142,7 @@ class TestWhere:
         )
 
         crawl.again(POLITENESS_PER_IP=False)
-        assert [*crawl.hosts.told()] == ["set --for example.com HOST_CONNECTIONS 4"]
+        assert [*crawl.hosts.order_lines()] == ["set --for example.com HOST_CONNECTIONS 4"]
 
     def test_what_is_set_for_all(self, crawl):
         """What a sheet does not say follows the crawl's setting, whenever that changes."""
@@ -237,7 +237,7 @@ class TestWhere:
         with pytest.raises(CommandError) as error:
             crawl.order(line)
         assert str(error.value).startswith(why)
-        assert [*crawl.hosts.told()] == []
+        assert [*crawl.hosts.order_lines()] == []
 
 
 class TestEffect:

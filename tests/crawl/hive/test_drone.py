@@ -82,7 +82,7 @@ def ours(drone, *, wanted=True):
 
 
 def take(drone, kind, *items, generation=1):
-    drone.take(Batch(kind, 1, generation, 1, list(items)))
+    drone.receive(Batch(kind, 1, generation, 1, list(items)))
     return drone.home.got
 
 
@@ -198,7 +198,7 @@ class TestLost:
         changes nothing.
         """
         later = drone.slots.resized((0, 1))
-        drone.learn(later, [2])
+        drone.apply_map(later, [2])
         drone.part_from(2)
 
         assert drone.rerouted.keys() == {2}
@@ -207,8 +207,8 @@ class TestLost:
 
     def test_before_its_number_is_used_again(self, drone):
         """All is done before another map is learned."""
-        drone.learn(drone.slots.resized((0, 1)), [2])
-        drone.learn(drone.slots.resized((0, 1, 2)))
+        drone.apply_map(drone.slots.resized((0, 1)), [2])
+        drone.apply_map(drone.slots.resized((0, 1, 2)))
 
         assert drone.rerouted.keys() == set()
 
@@ -310,6 +310,6 @@ def test_sent_again_to_other_owners(drone, outbox):
     drone.keep_ours(*batch)
     assert len(outbox.batches) == 1
 
-    drone.learn(SlotMap.fair(range(3), generation=2))
+    drone.apply_map(SlotMap.fair(range(3), generation=2))
     drone.keep_ours(*batch)
     assert len(outbox.batches) == 2

@@ -145,7 +145,7 @@ class TestLoss:
         lost.close()
         resize(world, [0, 1, 2], owners)
         for drone in drones:
-            drone.slot_moves.learn(world.maps[-1], lost=[number])
+            drone.slot_moves.apply_map(world.maps[-1], lost=[number])
             drone.box.generation = drone.slot_moves.map.generation
             drone.reroute(number)
         for host in lost.links:

@@ -70,8 +70,8 @@ def test_shells_and_other_pages_are_learnt_of_apart():
     """A site may have text on some pages and an application on others."""
     need = Need()
     for _ in range(6):
-        need.learn(500, 100, is_shell=True, same=False)
-        need.learn(0, 100, is_shell=False, same=True)
+        need.record_rendering(500, 100, is_shell=True, same=False)
+        need.record_rendering(0, 100, is_shell=False, same=True)
 
     assert (need.shells.gap, need.others.gap) == (1, 8)
     assert need.in_words() == (
@@ -91,7 +91,7 @@ def test_it_is_packed(pages):
     need = Need()
     for gained, milliseconds, is_shell, same in pages:
         need.pace(is_shell=not is_shell).comes()
-        need.learn(gained, milliseconds, is_shell=is_shell, same=same)
+        need.record_rendering(gained, milliseconds, is_shell=is_shell, same=same)
 
     assert Need.unpack(need.pack()) == need
 
@@ -179,7 +179,7 @@ def render(deciding, body, document, host="a.test"):
         return False
     one.body, one.rendered = document, True
     deciding._counters["browser/milliseconds"] += 1000
-    return deciding.learn(wanted, body, one, 1000)
+    return deciding.record_rendering(wanted, body, one, 1000)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_what_a_page_is_is_noted(deciding, body, kind):
     assert one.state.recognised == kind
     if wanted is not None:
         one.body, one.rendered = MADE, True
-        assert deciding.learn(wanted, body, one, 1000)
+        assert deciding.record_rendering(wanted, body, one, 1000)
         assert one.state.recognised is None
 
 
@@ -237,7 +237,7 @@ def test_a_page_that_the_browser_failed_at_counts_as_the_same(deciding):
     """A host whose pages never render does not keep the browser busy."""
     for _ in range(4):
         one = answer(SHELL)
-        assert not deciding.learn(deciding.wanted(one), SHELL, one, 20_000)
+        assert not deciding.record_rendering(deciding.wanted(one), SHELL, one, 20_000)
 
     assert deciding.wanted(answer(SHELL)) is None
 

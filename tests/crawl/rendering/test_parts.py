@@ -43,7 +43,7 @@ def test_with_a_browser_its_host_is_told_of(tmp_path):
     with crawling(tmp_path, RENDER="auto") as (crawl, visitor):
         wanted = crawl.parts.rendering.wanted(exchange(URL, body=SHELL))
         made = exchange(URL, body=b"<p>words that a script has made of nothing", rendered=True)
-        crawl.parts.rendering.learn(wanted, SHELL, made, 1500)
+        crawl.parts.rendering.record_rendering(wanted, SHELL, made, 1500)
         ends(crawl, visitor, URL)
         told = crawl.parts.hosts.record("a.test")["rendering"]
         assert told == (

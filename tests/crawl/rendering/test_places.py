@@ -21,7 +21,7 @@ class Queue:
         await asyncio.sleep(0)
 
     async def _take(self, name, worth):
-        (self.served if await self.places.take(worth) else self.sent_away).append(name)
+        (self.served if await self.places.wait_for_place(worth) else self.sent_away).append(name)
 
     async def leaves(self):
         self.places.leave()
@@ -138,7 +138,7 @@ def test_a_page_that_was_cancelled_does_not_give_way():
         for name in "ab":
             await queue.comes(name, 1.0)
         queue.tasks["b"].cancel()
-        waits = queue.places.take(0.0)
+        waits = queue.places.wait_for_place(0.0)
         waits.send(None)  # at once, before b runs on
         waits.close()
 

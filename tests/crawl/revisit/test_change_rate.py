@@ -153,7 +153,7 @@ def test_the_mean_is_learned():
             observe(page, gap, prior, changed=bool(random.random() < -np.expm1(-one * gap)))
         pages.append(page)
     for _ in range(20):
-        prior.learn(pages)
+        prior.fit(pages)
 
     assert 0.5 < prior.mean * 3 * DAY < 1.5
     shape, span = prior.given(PageRecord("http://new/"))
@@ -242,7 +242,7 @@ class TestSample:
         old, new = Sample(bytes(range(16))), Sample(bytes(range(16)))
         for number in range(MAX_SAMPLED + 1000):
             old.put(record(number, shape=0.5, visits=3), 8.0)
-        old.prior.learn(old)
+        old.prior.fit(old)
         new.restore(old.save())
         assert (new.save(), new.prior.mean) == (old.save(), old.prior.mean)
         for number in range(MAX_SAMPLED + 2000):

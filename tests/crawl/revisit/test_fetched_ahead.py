@@ -38,14 +38,14 @@ def _revisits(db, policy):
 def begun(db, policy, rate=100.0):
     """The budget has run for a day, and pages rest for half a second only."""
     revisits = made(db, policy, rate=rate, floor=0.5)
-    revisits.take(NOW - DAY, 0)
+    revisits.pop_due(NOW - DAY, 0)
     return revisits
 
 
 def told(revisits, now, url=URL, **others):
     """A signal, and the record of the link that it leads to."""
     assert revisits.announce(url, now, **others)
-    (record,) = revisits.take(now, 9)
+    (record,) = revisits.pop_due(now, 9)
     return record
 
 
@@ -55,7 +55,7 @@ def found_ahead(revisits, now, **found):
 
 
 def urls(revisits, now, most=9):
-    return [record.url for record in revisits.take(now, most)]
+    return [record.url for record in revisits.pop_due(now, most)]
 
 
 class TestInTheQueue:
@@ -78,7 +78,7 @@ class TestInTheQueue:
             for number in range(100):
                 policy.when[page(number).url] = NOW + due + number
                 revisits.keep(page(number), NOW)
-            revisits.take(NOW, 2)
+            revisits.pop_due(NOW, 2)
             assert revisits.announce(f"http://new/{due}", NOW)
             assert urls(revisits, NOW + 1) == [f"http://new/{due}"]
             revisits.release(200)
@@ -99,7 +99,7 @@ class TestInTheQueue:
         revisits.keep(page(1, NOW), NOW)
         assert revisits.announce(URL, NOW + 1)
         assert urls(revisits, NOW + FLOOR - 1) == []
-        assert revisits.next_take(NOW + FLOOR - 1) == NOW + FLOOR
+        assert revisits.next_due(NOW + FLOOR - 1) == NOW + FLOOR
         assert urls(revisits, NOW + FLOOR) == [URL]
         revisits.note(URL, NOW + FLOOR)
         revisits.ahead.found(page(1, NOW + FLOOR, digest=1))
@@ -171,11 +171,11 @@ class TestTakenOver:
         told what was seen.
         """
         found_ahead(revisits, NOW + DAY, etag=b'"new"', digest=2, text=3, modified=b"x")
-        assert revisits.take(NOW + 5 * DAY, 1) == []
+        assert revisits.pop_due(NOW + 5 * DAY, 1) == []
         assert policy.observed == [(URL, DAY, True)]
         # its next turn is counted from that fetch
-        assert revisits.take(LATER - 4 * DAY - 1, 1) == []
-        (record,) = revisits.take(LATER, 1)
+        assert revisits.pop_due(LATER - 4 * DAY - 1, 1) == []
+        (record,) = revisits.pop_due(LATER, 1)
         assert (record.fetched, record.etag, record.modified, record.digest, record.text) == (
             NOW + DAY, b'"new"', b"x", 2, 3,
         )  # fmt: skip
@@ -188,7 +188,7 @@ class TestTakenOver:
         revisits = begun(db, policy)
         revisits.keep(page(1, NOW, digest=1, text=0b1111 << 40), NOW)
         found_ahead(revisits, NOW + DAY, **found)
-        revisits.take(NOW + 5 * DAY, 1)
+        revisits.pop_due(NOW + 5 * DAY, 1)
         assert policy.observed == [(URL, DAY, False)]
 
     def test_a_page_that_is_gone(self, revisits):
@@ -196,14 +196,14 @@ class TestTakenOver:
         its turn.
         """
         found_ahead(revisits, NOW + DAY, gone=1, visits=1)
-        (record,) = revisits.take(NOW + 5 * DAY, 1)
+        (record,) = revisits.pop_due(NOW + 5 * DAY, 1)
         assert (record.gone, record.fetched, record.digest) == (1, NOW, 1)
 
     def test_what_is_older_than_the_record_is_dropped(self, revisits, policy):
         """A record that was fetched since has nothing to learn from it."""
         told(revisits, NOW + 1)
         revisits.ahead.found(page(1, NOW - DAY, digest=2))
-        assert len(revisits.take(NOW + 5 * DAY, 1)) == 1
+        assert len(revisits.pop_due(NOW + 5 * DAY, 1)) == 1
         assert policy.observed == []
         assert len(revisits.ahead) == 0
 
@@ -215,17 +215,17 @@ class TestTakenOver:
         monkeypatch.setattr("webcrawl.crawl.revisit.revisits.BACKLOG", 9 * DAY)
         revisits._signalled = NOW + 5.5 * DAY  # the signal waits
         assert revisits.announce(URL, NOW + 5 * DAY - 1)
-        (record,) = revisits.take(NOW + 5 * DAY, 9)
+        (record,) = revisits.pop_due(NOW + 5 * DAY, 9)
         assert (record.signal, record.etag) == (None, b'"new"')
-        assert revisits.take(NOW + 7 * DAY, 9) == []
+        assert revisits.pop_due(NOW + 7 * DAY, 9) == []
 
     def test_the_record_waits_while_a_link_is_under_way(self, revisits):
         """A page that is being fetched because of a signal is not fetched again at the same time."""
         now = NOW + 5 * DAY
         told(revisits, now - 1)
-        assert revisits.take(now, 1) == []
+        assert revisits.pop_due(now, 1) == []
         assert len(revisits) == 1
-        assert len(revisits.take(now + UNDER_WAY + WAIT, 1)) == 1
+        assert len(revisits.pop_due(now + UNDER_WAY + WAIT, 1)) == 1
 
     def test_a_fetch_that_failed(self, revisits):
         """If the link ends without an answer, the record is taken in its turn, and the next signal
@@ -240,7 +240,7 @@ class TestTakenOver:
         assert told(revisits, NOW + 4).etag == b'"new"'
         revisits.ahead.give_up(URL)
         revisits.ahead.give_up("http://h/never-told")
-        assert revisits.take(NOW + 5 * DAY, 1) == []  # it has what was found before
+        assert revisits.pop_due(NOW + 5 * DAY, 1) == []  # it has what was found before
 
 
 class TestRows:
@@ -249,9 +249,9 @@ class TestRows:
         for number in range(2, 6):
             told(revisits, NOW + number, page(number).url)
         revisits.ahead.found(page(2, NOW))
-        revisits.take(NOW + KEPT_SECONDS - 10, 0)
+        revisits.pop_due(NOW + KEPT_SECONDS - 10, 0)
         assert len(revisits.ahead) == 4
-        revisits.take(NOW + KEPT_SECONDS + DAY, 0)
+        revisits.pop_due(NOW + KEPT_SECONDS + DAY, 0)
         assert len(revisits.ahead) == 0
 
     def test_their_number_is_bounded(self, revisits, monkeypatch):

@@ -39,18 +39,18 @@ def held(db):
 
 
 def taken(revisits, now, most=1000):
-    return [int(record.url.rpartition("/")[2]) for record in revisits.take(now, most)]
+    return [int(record.url.rpartition("/")[2]) for record in revisits.pop_due(now, most)]
 
 
 @pytest.mark.parametrize("early", [True, False])
 def test_nobody_comes_before(db, early):
-    """A page is taken when its promise is over, and `next_take` says when that is."""
+    """A page is taken when its promise is over, and `next_due` says when that is."""
     revisits, _ = kept(db, [HOUR, 10, 2 * HOUR], early=early)
     assert taken(revisits, NOW) == []
-    assert revisits.next_take(NOW + 1) == NOW + 10
+    assert revisits.next_due(NOW + 1) == NOW + 10
     assert taken(revisits, NOW + 9) == []
     assert taken(revisits, NOW + 10) == [1]
-    assert revisits.next_take(NOW + 11) == NOW + HOUR
+    assert revisits.next_due(NOW + 11) == NOW + HOUR
     assert taken(revisits, NOW + HOUR) == [0]
     assert taken(revisits, NOW + 2 * HOUR) == [2]
     assert len(revisits) == 0

@@ -193,7 +193,7 @@ def crawl(revisits, hours, step=10.0):
     listings = pages = 0
     for at in range(int(hours * HOUR / step)):
         now = NOW + at * step
-        for record in revisits.take(now, 10):
+        for record in revisits.pop_due(now, 10):
             record.fetched = now
             if "map" in record.url:
                 listings += 1
@@ -233,7 +233,7 @@ def test_with_fixed_times_a_listing_is_a_page(db):
     """Where no page is taken early, it has its due time from the policy."""
     revisits = made(db, Told(after=2 * HOUR, early=False), rate=1.0)
     revisits.keep_listing(listing(1), NOW)
-    assert revisits.next_take(NOW) == NOW + 2 * HOUR
+    assert revisits.next_due(NOW) == NOW + 2 * HOUR
 
 
 def test_it_stays_a_listing(db):
@@ -243,7 +243,7 @@ def test_it_stays_a_listing(db):
     revisits.keep(page(1), NOW)
     revisits.save()
     again = made(db, Told(), rate=0.1)
-    taken = [record for at in range(100) for record in again.take(NOW + 25 * HOUR + 10 * at, 9)]
+    taken = [record for at in range(100) for record in again.pop_due(NOW + 25 * HOUR + 10 * at, 9)]
     assert {record.url: record.listing for record in taken} == {
         "http://h/1": False,
         "http://h/map1": True,

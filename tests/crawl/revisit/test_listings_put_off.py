@@ -32,7 +32,7 @@ def listing():
 def next_of(revisits, now):
     """The listing, once its turn has come."""
     for at in range(200):
-        for record in revisits.take(now + 10 * at, 9):
+        for record in revisits.pop_due(now + 10 * at, 9):
             if record.url == MAP:
                 return record
     raise AssertionError(revisits)
@@ -55,7 +55,7 @@ def test_the_budget_of_readings(db):
     read = 0
     for at in range(int(24 * HOUR / 10)):
         now = NOW + 10 * at
-        for record in revisits.take(now, 10):
+        for record in revisits.pop_due(now, 10):
             if record.url.startswith(MAP):
                 read += 1
                 revisits.retry(record, now, 60)
@@ -69,10 +69,10 @@ def test_a_signal_has_it_fetched_meanwhile(revisits, policy):
     """While that is under way it waits, and takes over what was found, as a listing."""
     revisits.keep_listing(listing(), NOW)
     assert revisits.announce(MAP, NOW + HOUR / 2)
-    (ahead,) = revisits.take(NOW + HOUR / 2, 9)
-    assert revisits.take(NOW + HOUR, 9) == []  # it would have been its turn
+    (ahead,) = revisits.pop_due(NOW + HOUR / 2, 9)
+    assert revisits.pop_due(NOW + HOUR, 9) == []  # it would have been its turn
     revisits.ahead.found(replace(ahead, fetched=NOW + HOUR + 60, digest=2))
-    assert revisits.take(NOW + 2 * HOUR, 9) == []
+    assert revisits.pop_due(NOW + 2 * HOUR, 9) == []
 
     assert next_of(revisits, NOW + 4 * HOUR).fetched == NOW + HOUR + 60
     assert policy.observed == []
@@ -105,7 +105,7 @@ def test_it_may_become_a_page(revisits, policy):
 def test_a_page_is_none(revisits):
     """A page that is put off, or travels, stays a page."""
     revisits.retry(page(1), NOW, HOUR)
-    (record,) = [one for at in range(9) for one in revisits.take(NOW + HOUR + 10 * at, 9)]
+    (record,) = [one for at in range(9) for one in revisits.pop_due(NOW + HOUR + 10 * at, 9)]
 
     assert not record.listing
     assert record_of(Link(record.url, history=link_of(record).history)) == replace(record, path="")

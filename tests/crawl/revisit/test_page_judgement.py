@@ -44,7 +44,7 @@ def test_a_few_requests_have_no_condition(honesty):
 
 def test_the_same_etag_with_other_bytes(honesty):
     """A host whose strong ETag stays while the page changes is not believed for LONG; others are."""
-    honesty.heard("http://a.test/", PAGE, CHANGED, b'"1"', 0.0, plainly=True)
+    honesty.update_trust("http://a.test/", PAGE, CHANGED, b'"1"', 0.0, plainly=True)
 
     assert plainly(honesty) == 1.0
     assert plainly(honesty, "http://b.test/") < 0.1
@@ -56,8 +56,8 @@ def test_checks_that_find_changes(honesty, etag):
     """After CHANGES_UNTIL_SURE of them in a row the host is not believed."""
     for number in range(CHANGES_UNTIL_SURE):
         assert plainly(honesty) < 0.1, number
-        honesty.heard("http://a.test/", PAGE, CHANGED, etag, 0.0, plainly=True)
-        honesty.heard("http://a.test/", PAGE, SAME, etag, 0.0, plainly=False)
+        honesty.update_trust("http://a.test/", PAGE, CHANGED, etag, 0.0, plainly=True)
+        honesty.update_trust("http://a.test/", PAGE, SAME, etag, 0.0, plainly=False)
 
     assert plainly(honesty) == 1.0
 
@@ -65,8 +65,8 @@ def test_checks_that_find_changes(honesty, etag):
 def test_a_change_told_in_time(honesty):
     """A host that answers a conditional request with a changed page is beyond suspicion."""
     for _ in range(10):
-        honesty.heard("http://a.test/", PAGE, CHANGED, b'"2"', 0.0, plainly=True)
-        honesty.heard("http://a.test/", PAGE, CHANGED, b'"3"', 0.0, plainly=False)
+        honesty.update_trust("http://a.test/", PAGE, CHANGED, b'"2"', 0.0, plainly=True)
+        honesty.update_trust("http://a.test/", PAGE, CHANGED, b'"3"', 0.0, plainly=False)
 
     assert plainly(honesty) < 0.1
 
@@ -74,7 +74,7 @@ def test_a_change_told_in_time(honesty):
 def test_a_weak_etag_may_stay(honesty):
     """It stands for pages that mean the same."""
     weak = PageRecord("http://a.test/", etag=b'W/"1"', visits=3)
-    honesty.heard("http://a.test/", weak, CHANGED, b'W/"1"', 0.0, plainly=True)
+    honesty.update_trust("http://a.test/", weak, CHANGED, b'W/"1"', 0.0, plainly=True)
 
     assert plainly(honesty) < 0.1
 
@@ -82,7 +82,7 @@ def test_a_weak_etag_may_stay(honesty):
 def test_it_is_kept(honesty):
     """What is known goes on after a restart, and takes bounded room."""
     for number in range(HOSTS_REMEMBERED + 10):
-        honesty.heard(f"http://h{number}.test/", PAGE, CHANGED, b'"1"', 0.0, plainly=True)
+        honesty.update_trust(f"http://h{number}.test/", PAGE, CHANGED, b'"1"', 0.0, plainly=True)
     again = Honesty(Random(1), honesty.save())
 
     assert plainly(again, f"http://h{HOSTS_REMEMBERED}.test/") == 1.0

@@ -23,7 +23,7 @@ def kept(db, dues, *, now=NOW, policy=None, fetched=NOW - DAY, **others):
 
 
 def taken(revisits, now, most=1000):
-    return [int(record.url.rpartition("/")[2]) for record in revisits.take(now, most)]
+    return [int(record.url.rpartition("/")[2]) for record in revisits.pop_due(now, most)]
 
 
 def test_the_budget_is_a_rate(db):
@@ -31,22 +31,22 @@ def test_the_budget_is_a_rate(db):
     for.
     """
     revisits, _ = kept(db, [-1.0] * 1000, rate=10.0)
-    given = sum(len(revisits.take(NOW + step / 7, 1000)) for step in range(7 * 60))
+    given = sum(len(revisits.pop_due(NOW + step / 7, 1000)) for step in range(7 * 60))
     assert 597 <= given <= 601
 
 
 def test_unused_budget_is_not_saved_up(db):
     """After an hour in which nothing was taken, only a few seconds of the budget are given at once."""
     revisits, _ = kept(db, [-1.0] * 1000, rate=10.0)
-    revisits.take(NOW, 1)
-    assert len(revisits.take(NOW + 3600, 1000)) == 50
+    revisits.pop_due(NOW, 1)
+    assert len(revisits.pop_due(NOW + 3600, 1000)) == 50
 
 
 def test_a_budget_below_one_page_per_second(db):
     """A small rate gives one page whenever it has grown to one."""
     revisits, _ = kept(db, [-1.0] * 10, rate=0.01)
     assert taken(revisits, NOW) == [0]
-    assert revisits.next_take(NOW) == NOW + 100
+    assert revisits.next_due(NOW) == NOW + 100
     assert taken(revisits, NOW + 99) == []
     assert taken(revisits, NOW + 100) == [1]
 
@@ -56,13 +56,13 @@ def test_no_budget_no_pages(db):
     revisits, _ = kept(db, [-1.0] * 10, rate=lambda: 0.0)
     taken(revisits, NOW)  # the first one is free
     assert taken(revisits, NOW + DAY) == []
-    assert revisits.next_take(NOW + DAY) is None
+    assert revisits.next_due(NOW + DAY) is None
 
 
 def test_pages_are_taken_early(db):
     """With enough pages the budget is used although nothing is due, in order of due time."""
     revisits, _ = kept(db, [DAY + number for number in range(100)], rate=1.0)
-    assert revisits.next_take(NOW) == NOW
+    assert revisits.next_due(NOW) == NOW
     assert taken(revisits, NOW + 3, 3) == [0, 1, 2]
 
 
@@ -74,17 +74,17 @@ def test_a_policy_may_want_nobody_early(db):
         db, [DAY + number for number in range(100)], policy=Told(early=False), rate=1.0
     )
     assert taken(revisits, NOW + DAY - 1) == []
-    assert revisits.next_take(NOW) == NOW + DAY
+    assert revisits.next_due(NOW) == NOW + DAY
     assert taken(revisits, NOW + DAY) == [0]
 
 
 def test_few_pages_wait_until_they_are_due(db):
-    """Where the budget would fetch every page each minute, it is left unused; `next_take` says when
+    """Where the budget would fetch every page each minute, it is left unused; `next_due` says when
     a page is due.
     """
     revisits, _ = kept(db, [600.0 + number for number in range(10)], rate=100.0)
     assert taken(revisits, NOW) == []
-    assert revisits.next_take(NOW) == NOW + 600
+    assert revisits.next_due(NOW) == NOW + 600
     assert taken(revisits, NOW + 602) == [0, 1, 2]
 
 
@@ -99,7 +99,7 @@ def test_a_larger_budget_does_not_stop_a_queue_that_is_ahead(db):
     assert taken(revisits, NOW + 2, 1) == [0]
     rates.append(100.0)
     assert taken(revisits, NOW + 3) == []
-    assert revisits.next_take(NOW + 3) == NOW + 12
+    assert revisits.next_due(NOW + 3) == NOW + 12
     assert taken(revisits, NOW + 22) == [1, 2]
     revisits.save()
     assert taken(made(db, policy, rate=100.0), NOW + 32) == [3]
@@ -110,7 +110,7 @@ def test_no_page_twice_within_the_floor(db):
     revisits, _ = kept(db, [-5.0, -4.0], rate=10.0, fetched=NOW - 10)
     revisits.keep(page(2), NOW)
     assert taken(revisits, NOW) == []
-    assert revisits.next_take(NOW) == NOW - 10 + FLOOR
+    assert revisits.next_due(NOW) == NOW - 10 + FLOOR
     assert len(revisits) == 3
     assert taken(revisits, NOW - 10 + FLOOR) == [0, 1]
 
@@ -123,7 +123,7 @@ def test_a_small_crawl_is_not_hammered(db):
         revisits.keep(page(number, NOW), NOW)
     for step in range(6000):
         now = NOW + step / 10
-        for record in revisits.take(now, 100):
+        for record in revisits.pop_due(now, 100):
             times.setdefault(record.url, []).append(now)
             record.fetched = now
             revisits.keep(record, now)
@@ -192,7 +192,7 @@ def test_an_own_due_time(db):
     revisits, policy = kept(db, [])
     revisits.retry(page(1), NOW, 5)
     assert policy.places == []
-    assert revisits.next_take(NOW) == NOW + 5
+    assert revisits.next_due(NOW) == NOW + 5
 
 
 def test_it_is_part_of_the_checkpoint(tmp_path):
@@ -214,7 +214,7 @@ def test_it_is_part_of_the_checkpoint(tmp_path):
         revisits = made(db, policy, rate=100.0)
         assert policy.restored == b"state"
         assert len(revisits) == 3
-        revisits.take(NOW, 0)
+        revisits.pop_due(NOW, 0)
         assert taken(revisits, NOW + FLOOR) == [7, 1, 2]
 
 
@@ -224,7 +224,7 @@ def test_few_records_are_looked_at_in_vain(db):
     policy.places.clear()
     assert taken(revisits, NOW + 40 * DAY, 1) == []
     assert 0 < len(policy.places) < 200
-    assert revisits.next_take(NOW + 40 * DAY) == NOW + 40 * DAY
+    assert revisits.next_due(NOW + 40 * DAY) == NOW + 40 * DAY
 
 
 def test_a_signal_that_the_policy_declines(db):

@@ -46,7 +46,7 @@ class Pages(RuleBasedStateMachine):
         self.db = CrawlDB(Path(self.scratch))
         self.policy = Told(early=self.early)
         self.revisits = made(self.db, self.policy, rate=self.rate)
-        self.revisits.take(self.now, 0)
+        self.revisits.pop_due(self.now, 0)
         self.since, self.taken = self.now, 0
 
     @rule(dues=st.lists(DUE, max_size=20), seconds=HOLDS)
@@ -64,7 +64,7 @@ class Pages(RuleBasedStateMachine):
 
     @rule(most=st.integers(0, 100))
     def take(self, most):
-        records = self.revisits.take(self.now, most)
+        records = self.revisits.pop_due(self.now, most)
         assert len(records) <= most
         self.taken += len(records)
         assert (
@@ -109,11 +109,11 @@ class Pages(RuleBasedStateMachine):
 
     @rule()
     def wait(self):
-        """When `next_take` says so, and only then, there may be something to take."""
-        then = self.revisits.next_take(self.now)
+        """When `next_due` says so, and only then, there may be something to take."""
+        then = self.revisits.next_due(self.now)
         assert then is None or then >= self.now
         if then is not None and then > self.now:
-            assert self.revisits.take(self.now, 100) == []
+            assert self.revisits.pop_due(self.now, 100) == []
             self.now = then
 
     @rule()

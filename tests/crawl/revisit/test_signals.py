@@ -201,7 +201,7 @@ class TestBrought:
         signals.read(MAP, dated(pages(3), 100.0), NOW)
         assert signals.brought(MAP) == (0, 1)
         told = signals.read(MAP, [*dated(pages(4), 100.0), ("http://a.test/2", 200.0)], NOW)
-        signals.told(MAP, len(told))
+        signals.count_news(MAP, len(told))
         assert signals.brought(MAP) == (2, 1)
         assert signals.brought(MAP) == (0, 1)
         assert signals.brought("http://a.test/1") is None
@@ -210,7 +210,7 @@ class TestBrought:
         """What tries it now and then is no reason to read it often."""
         disbelieve(signals)
         signals.read(MAP, dated(pages(3), 100.0), NOW)
-        signals.told(MAP, len(signals.read(MAP, dated(pages(3), 200.0), NOW)))
+        signals.count_news(MAP, len(signals.read(MAP, dated(pages(3), 200.0), NOW)))
         assert signals.brought(MAP) == (0, 1)
 
     def test_a_push_is_no_reading(self, signals):

@@ -52,7 +52,7 @@ def learnt_of(db, url):
     """What was learnt from a hundred pages of a URL's family, as it is kept of the domain."""
     learning = DomainLearning()
     for _ in range(100):
-        learning.learn(learning.families_of(url), families.Brings.NEWS)
+        learning.record_page(learning.families_of(url), families.Brings.NEWS)
     learnt = learning.pack()
     db.set(families.META_PREFIX + "a.test", learnt)
     return learnt
@@ -61,8 +61,8 @@ def learnt_of(db, url):
 def end_page(known, url):
     """A page with a new body is fetched, and all is saved."""
     known.read("a.test", url, b"<p>text</p>")
-    known.heard(url, [])
-    known.answered("a.test", Link(url), 200)
+    known.record_links(url, [])
+    known.record_page("a.test", Link(url), 200)
     known.save()
 
 
@@ -204,7 +204,7 @@ class TestGoodSites:
 def fold(known, name):
     """Pages of the domain without news, just enough that its URLs with a number wait."""
     for _ in range(FOLD_AFTER_PAGES[0]):
-        known.answered(name, Link(f"http://{name}/1"), 200)
+        known.record_page(name, Link(f"http://{name}/1"), 200)
 
 
 def read_news(known, name, number):
@@ -270,7 +270,7 @@ class TestState:
             return row is not None and Memory.unpack(row).count
 
         def read_without_news():
-            known.answered("a.test", Link("http://a.test/1"), 200)
+            known.record_page("a.test", Link("http://a.test/1"), 200)
 
         def saved():
             read_without_news()
@@ -289,7 +289,7 @@ class TestState:
         left = count()
         still_waits = known.waits("a.test", "http://a.test/1")
         freed = [
-            known.answered("a.test", Link(read_news(known, "a.test", number)), 200)
+            known.record_page("a.test", Link(read_news(known, "a.test", number)), 200)
             for number in (13, 14)
         ]
 

@@ -27,7 +27,7 @@ def url(at, kind="list"):
 
 
 def learn(learning, address, brings, *rest):
-    return learning.learn(learning.families_of(address), brings, *rest)
+    return learning.record_page(learning.families_of(address), brings, *rest)
 
 
 def taught(learning, brings, pages, kind="list"):

@@ -76,7 +76,7 @@ class TestFile:
         job = make(tmp_path)
         for key in range(0, 1000, 10):
             job.submit(*range(key, key + 10))
-            job.store.take(99)
+            job.store.pop_new(99)
             written(job)
             job.checkpoint()
         job.submit(*range(1000, 1400))

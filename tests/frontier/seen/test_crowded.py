@@ -74,7 +74,7 @@ class TestMerges:
         while store.pending:
             store.merge()
             time.sleep(0.0005)
-            taken += map(int, store.take(100))
+            taken += map(int, store.pop_new(100))
 
         assert sorted(taken) == sorted(known)
         assert max(steps, default=0) <= 2 * BUDGET

@@ -20,7 +20,7 @@ MANY = range(200)
 def _urls(store):
     for key in MANY:
         store.submit([key], [b"%d" % key])
-        store.take(1)
+        store.pop_new(1)
         time.sleep(0.01)
 
 

@@ -25,7 +25,7 @@ class TestMerging:
         for keys in ((1, 2, 3, 3), (3, 4, 5, 6)):
             told.clear()
             _decided(job, keys, told)
-            job.store.take(9)
+            job.store.pop_new(9)
         job.close()
 
         lines = [re.sub(r" in \d+\.\d\d s: ", " in {} s: ", line) for line in caplog.messages]
@@ -43,7 +43,7 @@ class TestMerging:
         fs.open.set()
 
         assert told.wait(120)
-        assert len(job.store.take(99)) == 4
+        assert len(job.store.pop_new(99)) == 4
         job.close()
 
     def test_a_small_early_merge_needs_no_thread(self, tmp_path):
@@ -54,7 +54,7 @@ class TestMerging:
         job.submit(*range(20))
         job.store.merge()
 
-        assert (job.store.busy, len(job.store.take(99))) == (False, 20)
+        assert (job.store.busy, len(job.store.pop_new(99))) == (False, 20)
         job.close()
 
     @pytest.mark.parametrize(("before", "count"), [(0, 21), (60, 1)])
@@ -71,7 +71,7 @@ class TestMerging:
         job.store.merge()
 
         assert told.wait(120)
-        assert len(job.store.take(99)) == count
+        assert len(job.store.pop_new(99)) == count
         job.close()
 
     def test_t_grows_with_f(self, tmp_path):
@@ -85,12 +85,12 @@ class TestMerging:
         merges = job.store.stats()["merges"]
         job.submit(*range(200, 299))
         job.wait()
-        job.store.take(1)
+        job.store.pop_new(1)
 
         assert (job.store.stats()["merges"], job.store.busy) == (merges, False)
         job.submit(299)
         job.wait()
-        assert len(job.store.take(999)) == 100
+        assert len(job.store.pop_new(999)) == 100
         job.close()
 
     def test_t_does_not_grow_beyond_what_memory_allows(self, tmp_path):
@@ -101,7 +101,7 @@ class TestMerging:
         job.submit(*range(200, 230))
         job.wait()
 
-        assert len(job.store.take(999)) == 30
+        assert len(job.store.pop_new(999)) == 30
         job.close()
 
     def test_files_stay_few(self, tmp_path):

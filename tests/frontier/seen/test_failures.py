@@ -25,7 +25,7 @@ class Crawl:
             for page in range(self.saved[0], len(PAGES)):
                 self.job.submit(*PAGES[page])
                 self.job.wait()
-                self.taken += self.job.store.take(4)
+                self.taken += self.job.store.pop_new(4)
                 self.job.checkpoint()
                 self.saved = page + 1, len(self.taken)
             self.taken += self.job.settle()
@@ -71,7 +71,7 @@ class TestFailures:
         job.wait()
         for call in (
             lambda: job.submit(99),
-            lambda: job.store.take(1),
+            lambda: job.store.pop_new(1),
             job.store.merge,
             job.checkpoint,
         ):
@@ -93,7 +93,7 @@ class TestFailures:
         job.submit(*range(4, 9))
         assert "No space left" in str(job.store._t._spills[0].exception(30))
         with pytest.raises(StoreError, match="No space left"):
-            job.store.take(1)
+            job.store.pop_new(1)
         job.close()
 
     def test_a_power_cut_takes_nothing_that_was_in_a_checkpoint(self, tmp_path):

@@ -84,7 +84,7 @@ class SeenMachine(RuleBasedStateMachine):
 
     @rule(limit=st.integers(1, 7))
     def take(self, limit):
-        taken, done = self.doing(lambda: self.job.store.take(limit))
+        taken, done = self.doing(lambda: self.job.store.pop_new(limit))
         if done:
             self.took(taken, limit)
 
@@ -172,7 +172,7 @@ def test_a_replayed_crawl_gives_the_distinct_urls_in_first_seen_order(tmp_path, 
     job, taken = Reopenable(tmp_path / "state", KINDS[kind]), []
     for number, page in enumerate(pages):
         job.store.submit([fingerprint(url) for url in page], [url.encode() for url in page])
-        taken += job.store.take(100)
+        taken += job.store.pop_new(100)
         if number % 40 == 0:
             job.store.merge()
         if number % (len(pages) // 3) == 0:

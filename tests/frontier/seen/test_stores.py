@@ -28,7 +28,7 @@ class TestEverySeenStore:
         job.store.merge()
         job.wait()
 
-        assert [len(job.store.take(7)) for _ in range(4)] == [7, 7, 6, 0]
+        assert [len(job.store.pop_new(7)) for _ in range(4)] == [7, 7, 6, 0]
 
     def test_the_figures_outlive_the_store(self, job):
         """The stats of a closed store are its last ones: stats.json is written after closing."""
@@ -70,7 +70,7 @@ class TestEverySeenStore:
         job.submit(*range(10))
         job.store.merge()
         job.wait()
-        taken = job.store.take(4)
+        taken = job.store.pop_new(4)
         job.checkpoint()
         job.reopen()
         job.submit(*range(12))
@@ -216,7 +216,7 @@ class TestEverySeenStore:
         taken = []
         for number, page in enumerate(pages):
             job.submit(*page)
-            taken += job.store.take(3)
+            taken += job.store.pop_new(3)
             if number == at:
                 job.checkpoint()
                 job.reopen()

@@ -168,7 +168,7 @@ class TestExact:
         )
         signal = EstimatedPageRank(graph)
         for page in range(64):
-            signal.learn(page, links_of(graph, page))
+            signal.record_page(page, links_of(graph, page))
         kept = graph.heads < 64
         known = np.unique(np.concatenate((np.arange(64), graph.links[kept])))
         expected = pagerank(

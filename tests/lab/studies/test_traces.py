@@ -81,9 +81,9 @@ def test_url_trace(tmp_path):
     file.seek(0, io.SEEK_END)
     numbers = {"x": 2**64 - 1, "y": 0, "z": 5}
     trace = UrlTrace(lambda urls: [numbers[url] for url in urls], file.write)
-    trace.heard("p", ["x", "y"])
-    trace.heard("q", [])
-    trace.heard("r", ["y", "z"])
+    trace.record_links("p", ["x", "y"])
+    trace.record_links("q", [])
+    trace.record_links("r", ["y", "z"])
     path = tmp_path / "url.trace"
     path.write_bytes(file.getvalue() + b"abc")
     found = read_trace([path])

@@ -447,7 +447,7 @@ class TestTheEnd:
         with closing(StoredCrawl(tmp_path, place)) as crawl:
             crawl.finish()
             crawl.checkpoint()
-            for pause in crawl.storing.rest():
+            for pause in crawl.storing.finish_work():
                 crawl.now += pause or 0.0
                 pauses.append(pause)
 

@@ -107,7 +107,7 @@ def test_a_loop_that_stands_still(heard, armed, stands):
     process at once.
     """
     now, watch, said = [0.0], SimpleNamespace(stands=stands), []
-    watch.told, watch.end = partial(said.append, "told"), said.append
+    watch.note_stop, watch.end = partial(said.append, "told"), said.append
     OneSignal(partial(now.__getitem__, 0), armed.append, lambda: watch).install()
     for at in (10.0, 10.0 + SAME_SIGNAL_SECONDS):
         now[0] = at

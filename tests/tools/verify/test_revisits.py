@@ -39,11 +39,11 @@ def _job(tmp_path_factory):
             holds = int(NOW + DAY) if number % 100 == 0 else 0
             revisits.keep(page(number, etag=random.randbytes(20), holds=holds), NOW)
         for step in range(3):
-            revisits.take(NOW + step, 1)
+            revisits.pop_due(NOW + step, 1)
         for number in range(5):
             revisits.ahead.found(page(number, NOW))
         revisits.announce("http://h/under-way", NOW)
-        revisits.take(NOW + 3, 1)
+        revisits.pop_due(NOW + 3, 1)
         db.checkpoint()
     return job
 

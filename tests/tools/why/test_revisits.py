@@ -33,7 +33,7 @@ def _state(tmp_path):
         revisits = made(db, policy)
         for number in range(PAGES):
             revisits.keep(page(number, NOW - DAY, visits=3, changes=1), NOW)
-        revisits.take(NOW, 1)
+        revisits.pop_due(NOW, 1)
         db.checkpoint()
     return tmp_path / "state"
 

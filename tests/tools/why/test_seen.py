@@ -28,7 +28,7 @@ def test_known_and_waiting(tmp_path_factory, store, batches, taken, strangers):
         seen.submit(keys, [f"{key} {number}".encode() for key in keys])
         if number % 3 == 2:
             seen.merge()
-        seen.take(taken)
+        seen.pop_new(taken)
     for _ in db.prepare():
         pass
     db.checkpoint()

@@ -40,7 +40,7 @@ class Checkpoints:
         regular = RegularCheckpoints(run.keeping, interval)
         self.regular = regular
         # `kill -USR1` takes a checkpoint at once
-        self._handle_sigusr1(lambda *_: loop.call_soon_threadsafe(regular.take))
+        self._handle_sigusr1(lambda *_: loop.call_soon_threadsafe(regular.request_checkpoint))
         regular.begin(run.crawl, _pipelines(self._crawler))
 
     def closed(self) -> None:

@@ -234,7 +234,7 @@ class RedisSeeds:
     def committed(self) -> None:
         self._taker.committed()
 
-    def rest(self) -> Iterator[None]:
+    def finish_work(self) -> Iterator[None]:
         return iter(())
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ class ElementReader:
 
         libxml2 reads the documents that are too heavy for lexbor.
         """
-        tree = kept_tree().take(text)
+        tree = kept_tree().pop_tree(text)
         if tree is not None:
             return self._lexbor.within(tree.root)
         text = defused(text)
@@ -166,7 +166,7 @@ class KeptTree:
         """Keep the whole tree of a document in UTF-8, in place of an earlier one."""
         self._kept = text, tree
 
-    def take(self, text: bytes) -> LexborHTMLParser | None:
+    def pop_tree(self, text: bytes) -> LexborHTMLParser | None:
         """Return the tree of this document, or None if another one is kept.
 
         Nothing is kept afterwards.
@@ -187,7 +187,7 @@ def shared_tree(text: bytes, kind: str) -> LexborHTMLParser | None:
 
     None if libxml2 reads the document.
     """
-    tree = kept_tree().take(text)
+    tree = kept_tree().pop_tree(text)
     if tree is None and kind == "html":
         safe = defused(text)
         tree = None if tree_guard.heavy(safe) else lexbor_tree(safe)

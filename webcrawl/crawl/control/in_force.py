@@ -190,7 +190,7 @@ class InForce(Part):
         self.excluded.use(self._optouts.commanded(saved["excluded"]))
         ordered = saved["set"]
         self._restore_settings(self._without_fixed(ordered, fixed))
-        for line in self.told():
+        for line in self.order_lines():
             logger.info("still in force by command: %s", line)
 
     def _without_fixed(self, ordered: Mapping[str, Any], fixed: Collection[str]) -> dict[str, Any]:
@@ -243,7 +243,7 @@ class InForce(Part):
                 value,
             )
 
-    def told(self) -> Iterator[str]:
+    def order_lines(self) -> Iterator[str]:
         """Yield a line for each order."""
         if self.paused:
             yield "pause"
@@ -377,7 +377,7 @@ class PausedHosts(Part):
         del self.names[name]
         return True
 
-    def told(self) -> Iterator[str]:
+    def order_lines(self) -> Iterator[str]:
         """Yield a line for each order."""
         return (f"host {name} pause" for name in self.names)
 

@@ -96,7 +96,7 @@ class Sheets(Part):
         line = "%s = %s, set by command for %s, is no longer in force: %s"
         logger.warning(line, setting, value, whose(name), why)
 
-    def told(self) -> Iterator[str]:
+    def order_lines(self) -> Iterator[str]:
         """Yield a line for each setting of a sheet, as the command that gave it."""
         for name, sheet in self.sheets.items():
             # `host NAME delay` alone makes such sheets: a least and a longest wait, both the same.

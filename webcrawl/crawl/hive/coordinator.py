@@ -11,7 +11,7 @@ log and a file.
 **How a hive is resized.** `webcrawl hive resize` leaves an order among the commands in the server.
 Each drone notes it (`ObeyedCommands.resize`). The coordinator publishes a map with the members that
 the order names (`SlotMap.resized`), and each drone that learns the map hands over the hosts of its
-lost slots (`SlotMoves.learn`).
+lost slots (`SlotMoves.apply_map`).
 
 **Why the crawl is over.** It looks at all reports at once, as they lie in the server: this is the
 moment in question. Each drone is quiet in its report (`Report.quiet`), and says the same, with the

@@ -98,12 +98,12 @@ class Drone:
             raise HiveError("the drone has no slot map yet")
         return self.slot_moves.map
 
-    def learn(self, slots: SlotMap, lost: Iterable[int] = ()) -> None:
+    def apply_map(self, slots: SlotMap, lost: Iterable[int] = ()) -> None:
         """Take a later map. Send what was for the `lost` drones, which give nothing, to others."""
         while self.reroute():  # before another drone gets the number of one that is gone
             pass
         gone = [drone for drone in lost if drone not in slots.drones]
-        self.slot_moves.learn(slots, lost=gone)
+        self.slot_moves.apply_map(slots, lost=gone)
         self._outbox.generation = slots.generation
         self._keep(slots)
         self._recently_sent = self._make_cache()  # there are other owners
@@ -134,7 +134,7 @@ class Drone:
     def settle(self, slots: SlotMap) -> None:
         """Begin with the map of the last checkpoint, or with this one if there is none."""
         if self.slot_moves.map is None:
-            self.slot_moves.learn(slots)
+            self.slot_moves.apply_map(slots)
         self._outbox.generation = self.slots.generation
         self._keep(self.slots)
 
@@ -258,7 +258,7 @@ class Drone:
 
     # -- from others
 
-    def take(self, batch: Batch) -> None:
+    def receive(self, batch: Batch) -> None:
         """Book a batch, and send on what another drone owns.
 
         Raise LaterMapNeeded, and book nothing, if the sender knows a later map. By the map here the

@@ -168,7 +168,7 @@ class DroneRunner:
         self._saved_command = self._parts.obeyed.number
         self._saved_leaving = self._parts.drone.slots.leaving
 
-    def rest(self) -> Iterator[None]:
+    def finish_work(self) -> Iterator[None]:
         """Return no steps: nothing is left to do after the last checkpoint but `stop`."""
         return iter(())
 
@@ -387,7 +387,7 @@ class DroneRunner:
         """Take a slot map, unless the drone has one as late."""
         if slots.generation > self._parts.drone.slots.generation:
             wanted = self._parts.obeyed.wanted
-            self._parts.drone.learn(slots, wanted.lost if wanted is not None else ())
+            self._parts.drone.apply_map(slots, wanted.lost if wanted is not None else ())
             self._crawl.wake()
 
     def _save_early(self) -> None:

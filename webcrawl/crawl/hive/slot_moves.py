@@ -113,7 +113,7 @@ class SlotMoves(Part):
 
     # -- the map
 
-    def learn(self, later: SlotMap, *, lost: Iterable[int] = ()) -> None:
+    def apply_map(self, later: SlotMap, *, lost: Iterable[int] = ()) -> None:
         """Take a map if it is later than the one before, and begin to move slots as it says.
 
         The first map that a drone ever learns is that of the founding: its slots come from nobody.
@@ -389,11 +389,11 @@ class SlotMoves(Part):
 
     def _new_links(self) -> list[bytes]:
         """Return links that the seen store has found to be new, after a merge if there are none yet."""
-        records = self._seen.take(DRAIN_SLICE)
+        records = self._seen.pop_new(DRAIN_SLICE)
         if records or not self._seen.pending:
             return records
         self._seen.merge()
-        return self._seen.take(DRAIN_SLICE)
+        return self._seen.pop_new(DRAIN_SLICE)
 
     def stats(self) -> dict[str, int]:
         """Return the numbers of slots that are here, on their way, and moved since the start."""

@@ -238,7 +238,7 @@ class ParkedItems:
         if self._items_in_memory >= MAX_ITEMS_IN_MEMORY:
             self.save()
 
-    def take(self, slot: int) -> list[Any]:
+    def pop_items(self, slot: int) -> list[Any]:
         """Remove and return the first items of a slot, those of one row; empty if there are none."""
         prefix = f"{ROWS}{slot:05}."
         ((name,),) = self._db.query(
@@ -378,7 +378,7 @@ class SlotUnpacker:
         `may_deliver` says for which slots `deliver` may be called now.
         """
         for slot in [*islice(filter(may_deliver, self.arriving), SLICE_SLOTS)]:
-            items = self._parked.take(slot)
+            items = self._parked.pop_items(slot)
             if items:
                 self._deliver(slot, items, deliver)
                 break

@@ -171,7 +171,7 @@ class Stream(PageLines):
             del self._sending[number]
             del self._sizes[number]
         is_full = sum(self._sizes.values()) > self.values["STREAM_BACKLOG"] * MIB
-        self._parts.hold(f"{self.output} is behind" if is_full else "", self)
+        self._parts.set_pause_reason(f"{self.output} is behind" if is_full else "", self)
 
     # -- the thread
 
@@ -198,7 +198,7 @@ class Stream(PageLines):
 
     # -- the end
 
-    def rest(self) -> Iterator[float | None]:
+    def finish_work(self) -> Iterator[float | None]:
         """Wait until all is taken, as long as that goes on, and note it in one more checkpoint.
 
         Yields the seconds until it is to be called again.

@@ -72,7 +72,9 @@ class Need:
         """Return the characters that a millisecond of the browser's time has brought."""
         return self.gained / max(self.milliseconds, 1)
 
-    def learn(self, gained: int, milliseconds: int, *, is_shell: bool, same: bool) -> None:
+    def record_rendering(
+        self, gained: int, milliseconds: int, *, is_shell: bool, same: bool
+    ) -> None:
         """Take what came of one page."""
         self.pace(is_shell=is_shell).rendered(same=same)
         self.rendered += 1
@@ -225,7 +227,9 @@ class Deciding:
         """Return the worth that is expected of a host of which nothing is known: that of all."""
         return self._counters["rendering/gained"] / max(self._counters["browser/milliseconds"], 1)
 
-    def learn(self, wanted: Wanted, page: bytes, exchange: Exchange, milliseconds: int) -> bool:
+    def record_rendering(
+        self, wanted: Wanted, page: bytes, exchange: Exchange, milliseconds: int
+    ) -> bool:
         """Take what became of a page: the exchange has the document, or still the page.
 
         Return whether the page keeps the document.
@@ -240,7 +244,7 @@ class Deciding:
             # The recogniser has seen the page, not the document.
             exchange.state.recognised = None
         if not self._every:
-            self.hosts.change(wanted.host).learn(
+            self.hosts.change(wanted.host).record_rendering(
                 text, milliseconds, is_shell=wanted.is_shell, same=not differs
             )
         self._counters.update(

@@ -25,7 +25,7 @@ class BrowserPlaces:
         self._waiting: list[tuple[float, int, asyncio.Future[bool]]] = []
         self._numbers = count()
 
-    async def take(self, worth: float) -> bool:
+    async def wait_for_place(self, worth: float) -> bool:
         """Wait for a place and return True; return False if too many pages wait that are worth more.
 
         Who gets a place has to call `leave`.

@@ -61,7 +61,7 @@ class Prior:
         others = max(1.0 - page.shape / KNOWN, 0.0) * SHAPE
         return page.shape + others, max(page.span + others / self.mean, MIN_SECONDS)
 
-    def learn(self, pages: Iterable[Visited]) -> None:
+    def fit(self, pages: Iterable[Visited]) -> None:
         """Take the mean rate from these pages as believed: a step of expectation maximization."""
         rates = [shape / span for shape, span in map(self.given, pages)]
         self.mean = (sum(rates) + PRIOR_PAGES * MEAN) / (len(rates) + PRIOR_PAGES)

@@ -143,7 +143,7 @@ class Ahead:
         row = self._row(self._fingerprint(url)) if self.count else None
         return row is not None and _is_under_way(row[0], now)
 
-    def take(self, record: PageRecord) -> PageRecord | None:
+    def pop_findings(self, record: PageRecord) -> PageRecord | None:
         """Return what was found since the record's last fetch, and forget all of this page."""
         key = self._fingerprint(record.url)
         row = self._row(key) if self.count else None

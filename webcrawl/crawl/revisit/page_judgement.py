@@ -126,7 +126,7 @@ class Honesty:
         # One in CHECK pages, to find hosts whose 304 is not true.
         return record.visits > 0 and self._random() * CHECK < 1.0
 
-    def heard(
+    def update_trust(
         self,
         url: str,
         record: PageRecord,

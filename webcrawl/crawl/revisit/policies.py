@@ -230,7 +230,7 @@ class Steered(Fixed, ABC):
         pages = [*self.options.sample]
         if not pages:
             return
-        self.options.sample.prior.learn(pages)
+        self.options.sample.prior.fit(pages)
         seconds = self.options.round(now)
         self._farthest = FARTHEST * seconds
         # how many rounds the queue is behind the clock; negative if it is ahead

@@ -41,7 +41,9 @@ UNDER_WAY = 600.0  # seconds that a record waits while its page is fetched ahead
 HOLDS_MOST = 86_400
 # records that go back to the queue at once: after a month of rest there may be a million
 FREED = 256
-SPARE = 64  # records that one call of `take` may look at in vain, beside as many as it may return
+SPARE = (
+    64  # records that one call of `pop_due` may look at in vain, beside as many as it may return
+)
 EXPIRE = 3600.0  # seconds between two looks for rows of `ahead` that are too old
 # a page that comes late, because it is new in the queue, sets the queue back by so much of its
 # lateness
@@ -65,7 +67,7 @@ class Revisits:
     """The queue of pages to be fetched again, by due time; a part of each checkpoint.
 
     Each record is here, or in the link that fetches its page, and nowhere else. A caller takes
-    records by `take`, and gives each back by `keep`, `keep_listing` or `retry` when its fetch has
+    records by `pop_due`, and gives each back by `keep`, `keep_listing` or `retry` when its fetch has
     ended.
 
     The order is that of due times, and the budget says how many pages are taken by now: if nothing
@@ -207,7 +209,7 @@ class Revisits:
 
     # -- records go
 
-    def take(self, now: float, most: int) -> list[PageRecord]:
+    def pop_due(self, now: float, most: int) -> list[PageRecord]:
         """Return the next records in order of due time, as many as the budget allows by now."""
         most = min(most, self._tokens.whole(now))
         self._requeue_rested(now)
@@ -241,15 +243,15 @@ class Revisits:
             while len(records) < most and (entry := queue.pop()) is not None:
                 records.append(record_in(entry))
         for record in records:
-            found = self.ahead.take(record)  # a link under way goes there, too
+            found = self.ahead.pop_findings(record)  # a link under way goes there, too
             # A signal's entry has no record of the page: there is nothing to be brought up to date.
             is_stand_in = record.signal is not None
             if found is not None and not is_stand_in:
                 self._take_over(record, found)
         return records
 
-    def next_take(self, now: float) -> float | None:
-        """Return when `take` may return something; None if nothing waits, or may be fetched."""
+    def next_due(self, now: float) -> float | None:
+        """Return when `pop_due` may return something; None if nothing waits, or may be fetched."""
         allowed = self._tokens.next(now)
         times: list[float] = []
         freed = self._held.first()
@@ -487,9 +489,9 @@ class Revisits:
         if not is_foreign and self.ahead.is_under_way(record.url, now):
             self.retry(record, now, UNDER_WAY)
             return True
-        # Before `take`, which forgets the signal: the page was announced once more since that fetch.
+        # Before `pop_findings`, which forgets the signal: the page was announced once more since that fetch.
         is_announced = self.ahead.asks(record.url)
-        found = self.ahead.take(record)
+        found = self.ahead.pop_findings(record)
         if found is None or not self._take_over(record, found) or is_announced:
             return False
         if record.listing:

@@ -202,7 +202,7 @@ class Signals:
         self._news_of_readings.pop(listing, None)
         return news
 
-    def told(self, listing: str, count: int) -> None:
+    def count_news(self, listing: str, count: int) -> None:
         """Count so many signals of this listing as news, unless its host is known to be wrong.
 
         Only while the fetch of its reading has not ended.

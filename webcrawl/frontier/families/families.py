@@ -33,7 +33,7 @@ DOMAINS_PER_SLICE = 16  # that are written at once: about 2 ms
 
 @dataclass(slots=True)
 class PageLook:
-    """What one page in flight was found to bring; booked by `Families.answered`."""
+    """What one page in flight was found to bring; booked by `Families.record_page`."""
 
     learning: DomainLearning  # of its domain
     keys: tuple[int, int, int, int]  # of its families
@@ -57,8 +57,8 @@ class PageLook:
 class Families:
     """The families of all domains: decides which URLs wait, and learns from each page.
 
-    The frontier calls `waits` for each URL whose turn has come, and for each page `read`, `heard`,
-    `answered` and `forget`, in this order.
+    The frontier calls `waits` for each URL whose turn has come, and for each page `read`, `record_links`,
+    `record_page` and `forget`, in this order.
     """
 
     def __init__(self, db: CrawlDB, memory: int) -> None:
@@ -84,7 +84,7 @@ class Families:
         """Look at a page whose body was not seen before, or pass over it as one of a sample."""
         learning = self._learnings.get(name)
         if learning is None:
-            # If the page were not noted, `answered` would count its new body as nothing new.
+            # If the page were not noted, `record_page` would count its new body as nothing new.
             self.pass_over(url)
             return
         keys = learning.families_of(url)
@@ -99,7 +99,7 @@ class Families:
         """Note a page with a new body that is not looked at, so that nothing is learnt from it."""
         self._looks[url] = None
 
-    def heard(self, url: str, links: Sequence[str]) -> None:
+    def record_links(self, url: str, links: Sequence[str]) -> None:
         """Add the links of a page to its look; without a look, note a redirect's only target."""
         look = self._looks.get(url)
         if look is not None:
@@ -123,7 +123,7 @@ class Families:
         self._unwritten.add(name)
         return self._learning_of(name).redirected(url, target)
 
-    def answered(self, name: str, link: Link, status: int) -> bool:
+    def record_page(self, name: str, link: Link, status: int) -> bool:
         """Book a page that is done, of a domain that has had PAGES_BEFORE_LEARNING pages.
 
         Return whether a family was freed by it, so that folded URLs may go on. A page without a
@@ -148,11 +148,11 @@ class Families:
         # A look may have made the domain's memory grow.
         self._held_bytes += learning.memory.size - learning.counted
         learning.counted = learning.memory.size
-        freed = learning.learn(look.keys, brings, look.blind, look.varying)
+        freed = learning.record_page(look.keys, brings, look.blind, look.varying)
         redirected = link.path.endswith("R") and is_within(link.via, name)
         # A page counts for the URL that was redirected to it, too.
         if redirected and brings is not None:
-            freed = learning.learn(learning.families_of(link.via), brings) or freed
+            freed = learning.record_page(learning.families_of(link.via), brings) or freed
         return freed
 
     def forget(self, url: str) -> None:

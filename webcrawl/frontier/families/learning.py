@@ -170,7 +170,7 @@ class Family:
         """
         return not self.folded and self.last_pages.bit_count() * 2 >= min(self.pages, LAST_PAGES)
 
-    def learn(self, fold: int, brings: Brings | None, blind: int) -> bool:
+    def record_page(self, fold: int, brings: Brings | None, blind: int) -> bool:
         """Book one more page, and fold or free the family by it. Return whether it is freed.
 
         `fold`: stale pages at which it is folded. `brings`: the page's news; None: only its links
@@ -213,7 +213,7 @@ class Family:
         return False
 
     def redirected(self, fold: int) -> None:
-        """Book a URL of the family that redirects to a known one; `fold` is as for `learn`.
+        """Book a URL of the family that redirects to a known one; `fold` is as for `record_page`.
 
         It is no page, so it does not count among the last pages, but is one more stale page or a
         try without news.
@@ -580,7 +580,7 @@ class DomainLearning:
             self._awaited_families.add(close)
         return Brings.DOUBT if close in self._awaited_families else None
 
-    def learn(
+    def record_page(
         self,
         keys: Sequence[int],
         brings: Brings | None,
@@ -596,12 +596,12 @@ class DomainLearning:
         if varying is not None:
             family = self._family(varying)
             before = family.folded
-            freed = family.learn(FOLD_AFTER_PAGES[0], brings, 0)
+            freed = family.record_page(FOLD_AFTER_PAGES[0], brings, 0)
             self.folded += family.folded - before
         for key, fold, added_blindness in zip(keys, FOLD_AFTER_PAGES, blind, strict=True):
             family = self._family(key)
             before = family.folded
-            freed = family.learn(fold, brings, added_blindness) or freed
+            freed = family.record_page(fold, brings, added_blindness) or freed
             self.folded += family.folded - before
         if freed:
             self.rounds = 0

@@ -2,7 +2,7 @@
 
 A policy knows how long downloads took, and nothing else. All that makes a host wait is listed in
 frontier/booking.py. A rule for the whole crawl, such as no requests at night, holds the crawl as
-crawl/disk_space.py does (`Parts.hold`, with itself as the holder).
+crawl/disk_space.py does (`Parts.set_pause_reason`, with itself as the holder).
 """
 
 from __future__ import annotations

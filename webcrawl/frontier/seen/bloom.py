@@ -108,11 +108,11 @@ class Journal:
         self._waiting.append(keys, records)
         self.state.new += len(keys)
 
-    def take(self, limit: int) -> list[bytes]:
+    def pop_new(self, limit: int) -> list[bytes]:
         """Return the next records: each one is new, as the filter has decided before."""
         begin = self._waiting.begin
         end = min(self._waiting.begin + limit, self._waiting.end)
-        return self._waiting.take(np.arange(begin, end), end)
+        return self._waiting.pop_records(np.arange(begin, end), end)
 
     def save(self) -> None:
         self.keys.save()
@@ -212,9 +212,9 @@ class BloomSeen:
         on = -math.expm1(-self._state.new / self._bloom.bits_per_slice)
         return float(on**self._bloom.num_slices)
 
-    def take(self, limit: int) -> list[bytes]:
+    def pop_new(self, limit: int) -> list[bytes]:
         self._advance()
-        return self._journal.take(limit)
+        return self._journal.pop_new(limit)
 
     def merge(self) -> None:
         """Nothing ever waits for a merge."""

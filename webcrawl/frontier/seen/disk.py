@@ -31,7 +31,7 @@ from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-# Known records that one `take` passes over, or up to twice as many: four rows of U, which may have to
+# Known records that one `pop_new` passes over, or up to twice as many: four rows of U, which may have to
 # be read from a busy disk.
 PASSED = PIECE
 
@@ -122,7 +122,7 @@ class DiskSeen:
                 self._start()
         return len(missed)
 
-    def take(self, limit: int) -> list[bytes]:
+    def pop_new(self, limit: int) -> list[bytes]:
         """Return up to `limit` records that merges have found new; drop the known ones before."""
         self._advance()
         taken: list[bytes] = []
@@ -134,7 +134,9 @@ class DiskSeen:
                 last = min(end, begin + len(taken) + PASSED)
                 if self._u.begin >= last:
                     break
-                taken += self._u.take(*self._verdicts.next(self._u.begin, limit - len(taken)))
+                taken += self._u.pop_records(
+                    *self._verdicts.next(self._u.begin, limit - len(taken))
+                )
         # If PASSED records in a row were known, the caller is told to come again for the rest.
         if not taken and self._u.begin < self._verdicts.end:
             self._tell_ready()

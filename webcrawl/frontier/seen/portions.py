@@ -79,7 +79,7 @@ class Portions:
         self._db.executemany(INSERT, rows)
         self.links += len(links) - start
 
-    def take(self, now: float, *, paced: bool = True) -> Portion | None:
+    def pop_due(self, now: float, *, paced: bool = True) -> Portion | None:
         """Remove and return the next portion, if there is one and it is time for it.
 
         `paced`: there are others, whom portions would hold up.

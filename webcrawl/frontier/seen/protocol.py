@@ -146,12 +146,12 @@ class SeenStore(Protocol):
     """
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> int:
-        """Submit a page's links: fingerprints of 64 bits, and the records for `take` to return.
+        """Submit a page's links: fingerprints of 64 bits, and the records for `pop_new` to return.
 
         Return how many of them may be new. The others are known already, and it is known at once.
         """
 
-    def take(self, limit: int) -> list[bytes]:
+    def pop_new(self, limit: int) -> list[bytes]:
         """At most `limit` new records, in order of first submission; empty if none is known yet.
 
         Also empty after many records that were known, so that no call takes long: `on_ready` is
@@ -165,7 +165,7 @@ class SeenStore(Protocol):
 
     @property
     def pending(self) -> int:
-        """The number of records that `take` returns now or may return later."""
+        """The number of records that `pop_new` returns now or may return later."""
 
     @property
     def busy(self) -> bool:

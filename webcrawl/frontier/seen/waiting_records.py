@@ -65,7 +65,7 @@ class WaitingRecords:
         self._records: list[bytes] = []
         # what is written of it: first ordinal, number of records
         self._saved: tuple[int, int] | None = None
-        # The row that was read last: `take` comes to it again, as one call takes a part of a row.
+        # The row that was read last: `pop_records` comes to it again, as one call takes a part of a row.
         self._open: _Row | None = None
 
     def __len__(self) -> int:
@@ -141,7 +141,7 @@ class WaitingRecords:
 
     # -- out
 
-    def take(self, ordinals: npt.NDArray[np.int64], end: int) -> list[bytes]:
+    def pop_records(self, ordinals: npt.NDArray[np.int64], end: int) -> list[bytes]:
         """Return these records (ascending ordinals from `begin` on), then drop all records before
         `end`.
         """

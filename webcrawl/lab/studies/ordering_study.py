@@ -190,7 +190,7 @@ def replay(graph: Graph, signal: Signal, waiting: PageQueue) -> Numbers:
         order[count] = page
         count += 1
         found = links[offsets[page] : offsets[page + 1]].tolist()
-        changed = signal.learn(page, found)
+        changed = signal.record_page(page, found)
         new = [link for link in found if not known[link]]
         for link in new:
             known[link] = 1

@@ -33,7 +33,7 @@ class Signal(Protocol):
         Those of pages to which no link has led yet mean nothing.
         """
 
-    def learn(self, page: int, links: Sequence[int]) -> Sequence[int] | None:
+    def record_page(self, page: int, links: Sequence[int]) -> Sequence[int] | None:
         """Learn from the links of a page that was fetched.
 
         Return the pages whose numbers have changed; None for all of them.
@@ -50,7 +50,7 @@ class DepthSignal:
         self.values = [float("-inf")] * graph.pages
         self.values[: graph.seeds] = [0.0] * graph.seeds
 
-    def learn(self, page: int, links: Sequence[int]) -> Sequence[int]:
+    def record_page(self, page: int, links: Sequence[int]) -> Sequence[int]:
         values, depth = self.values, self.values[page] - 1
         for link in links:
             values[link] = max(values[link], depth)
@@ -66,7 +66,7 @@ class IndegreeSignal:
     def __init__(self, graph: Graph) -> None:
         self.values = [0.0] * graph.pages
 
-    def learn(self, page: int, links: Sequence[int]) -> Sequence[int]:
+    def record_page(self, page: int, links: Sequence[int]) -> Sequence[int]:
         del page
         values = self.values
         for link in links:
@@ -91,7 +91,7 @@ class CashSignal:
         self._state = bytearray(graph.pages)  # of each page 0: unknown, 1: known, 2: fetched
         self._state[: graph.seeds] = b"\1" * graph.seeds
 
-    def learn(self, page: int, links: Sequence[int]) -> Sequence[int]:
+    def record_page(self, page: int, links: Sequence[int]) -> Sequence[int]:
         """Give the cash of a fetched page to the pages it links to, and return these."""
         values, state = self.values, self._state
         cash = values[page]
@@ -131,7 +131,7 @@ class DomainVotes:
         """Return the number of other domains that link to a domain, as of now."""
         return len(self._voters[domain])
 
-    def learn(self, page: int, links: Sequence[int]) -> Sequence[int]:
+    def record_page(self, page: int, links: Sequence[int]) -> Sequence[int]:
         domains, voters = self._domains, self._voters
         own = domains[page]
         for link in links:
@@ -158,7 +158,7 @@ class EstimatedPageRank:
         self._fetched: list[int] = []
         self._next_computation = 64.0  # fetched pages
 
-    def learn(self, page: int, links: Sequence[int]) -> Sequence[int] | None:
+    def record_page(self, page: int, links: Sequence[int]) -> Sequence[int] | None:
         """Add what a page gives to its links, or compute all numbers anew and return None."""
         self._fetched.append(page)
         if len(self._fetched) >= self._next_computation:
@@ -197,7 +197,7 @@ class TrueScores:
     def __init__(self, values: Sequence[float]) -> None:
         self.values = [*values]
 
-    def learn(self, page: int, links: Sequence[int]) -> Sequence[int]:
+    def record_page(self, page: int, links: Sequence[int]) -> Sequence[int]:
         del page, links
         return ()
 
@@ -217,7 +217,7 @@ class FocusSignal:
         self._focus.learn(Popularity(bytes(16), CELLS_PER_PAGE * CELL * graph.pages))
         self.values = _FocusWorths(self._focus, self._urls)
 
-    def learn(self, page: int, links: Sequence[int]) -> Sequence[int]:
+    def record_page(self, page: int, links: Sequence[int]) -> Sequence[int]:
         self._focus.scored(self._urls[page], PageScores(self._scores[page]))
         self._focus.heard(self._urls[page], [self._urls[link] for link in links])
         return links

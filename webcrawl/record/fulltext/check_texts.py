@@ -77,7 +77,7 @@ class TextFileCheck:
             yield DamagedFile(path, end, "the last member is truncated")
             self._expected_ordinal = None
 
-    def rest(self) -> Iterator[DamagedFile]:
+    def remaining_damage(self) -> Iterator[DamagedFile]:
         """Yield what is wrong with the last pages in the index. Call this after the last file."""
         yield from self._compare()
 

@@ -380,7 +380,7 @@ class Indexer(Part):
         self._end = self._saved
         self._done = self._worker.submit(self._add_pages, self._end)
 
-    def rest(self) -> Iterator[None]:
+    def finish_work(self) -> Iterator[None]:
         """Yield until the index has all pages of the last checkpoint, and close it."""
         # `committed` may replace the job meanwhile
         while self._done is not None and not self._worker.done(self._done):

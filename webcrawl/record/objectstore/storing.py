@@ -346,7 +346,7 @@ class FileStorage(Part):
 
     # -- the end
 
-    def rest(self) -> Iterator[float | None]:
+    def finish_work(self) -> Iterator[float | None]:
         """Send what is left after the last checkpoint, and note it, while the store takes it.
 
         Yield the seconds after which to continue, or None while a checkpoint is being written.
@@ -439,7 +439,7 @@ def copy_to_store(
             now=time.time,
         )
         with closing(storing):
-            for pause in storing.rest():
+            for pause in storing.finish_work():
                 time.sleep(DISK_POLL_SECONDS if pause is None else pause)
             files, size = storing.files_and_bytes_at_address()
             figures = storing.stats()

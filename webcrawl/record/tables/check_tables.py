@@ -87,7 +87,7 @@ def check_tables(
             jobdir, table, tables[table].rows, progress[key].parts, damaged, counts
         )
     for files in tables.values():
-        yield from files.rest()
+        yield from files.remaining_damage()
 
 
 def _rows_of_finished(snapshot: Snapshot) -> dict[str, int]:
@@ -147,7 +147,7 @@ class _TableFiles:
             # So that the rows of later files are compared with their own lines
             yield from repeat(None, max(0, expected - count))
 
-    def rest(self) -> Iterator[DamagedFile]:
+    def remaining_damage(self) -> Iterator[DamagedFile]:
         """Yield what is wrong with the files. Read them, if that has not been done yet."""
         if not self._is_read:
             for _ in self.rows("url_host_name"):

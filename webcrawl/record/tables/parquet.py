@@ -47,12 +47,12 @@ class StreamWriter:
         ]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
         self._writer.write_batch(batch)
-        self.output.write(self._pieces.take())
+        self.output.write(self._pieces.drain())
         return int(batch.num_rows)
 
 
 class _PieceBuffer:
-    """A file object for pyarrow, which keeps what is written until `take` is called."""
+    """A file object for pyarrow, which keeps what is written until `drain` is called."""
 
     closed = False
 
@@ -69,7 +69,7 @@ class _PieceBuffer:
     def close(self) -> None:
         """Do nothing: a stream may end anywhere between two batches."""
 
-    def take(self) -> bytes:
+    def drain(self) -> bytes:
         data = b"".join(self._pieces)
         self._pieces.clear()
         return data

@@ -90,7 +90,7 @@ def check_archive(
             info = info or "?"
         is_first = False
     if index is not None and is_sound:
-        yield from index.rest()
+        yield from index.remaining_damage()
 
 
 def _check_warcinfo(fields: dict[str, str], info: str, *, is_first: bool) -> str:
@@ -273,7 +273,7 @@ class IndexLines:
                 f"the line differs from the record at byte {at} of {self._archive}",
             )
 
-    def rest(self) -> Iterator[DamagedFile]:
+    def remaining_damage(self) -> Iterator[DamagedFile]:
         """Yield an error for each line whose record is not in the archive. Call this at the end."""
         for at, (place, *_) in self._lines.items():
             yield DamagedFile(self._path, place, f"{self._archive} has no record at byte {at}")

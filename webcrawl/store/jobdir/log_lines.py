@@ -394,7 +394,7 @@ class UrlTrace:
             output.write(MAGIC)
         return cls(fingerprints, output.write)
 
-    def heard(self, page: str, links: Sequence[str]) -> None:
+    def record_links(self, page: str, links: Sequence[str]) -> None:
         """Write the links of a page. Takes 5 us for 40 of them."""
         del page
         words = array("Q", [PAGE, *self._fingerprints(links)])

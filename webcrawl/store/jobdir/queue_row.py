@@ -184,7 +184,7 @@ class SavedQueues:
             yield self.block(number, "a saved queue")[0 if at else queue.place :]
         yield queue.rest
 
-    def rest(self, saved: bytes) -> Iterator[bytes]:
+    def records_outside_blocks(self, saved: bytes) -> Iterator[bytes]:
         """Return the records of a queue that are in no block."""
         return self.split(unpack(saved, self).rest, 0, "a saved queue")
 

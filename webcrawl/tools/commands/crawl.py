@@ -129,7 +129,7 @@ class OneSignal:
                 standstill.end(ExitStatus.INTERRUPTED)
             self._arm(FORCED_END_SECONDS)
         elif standstill is not None:
-            standstill.told()
+            standstill.note_stop()
         self._call_scrapy_handler(number, frame)
         self.install()
 

@@ -40,7 +40,7 @@ class SegmentCrawl(Offline):
         """
         while True:
             ready.clear()
-            records = self.parts.seen.take(RECORDS_AT_ONCE)
+            records = self.parts.seen.pop_new(RECORDS_AT_ONCE)
             if records:
                 yield [record for record in records if record]  # without MARK_AS_SEEN
             elif not ready.is_set():  # else it has only passed over many that were known
