@@ -32,9 +32,8 @@ BATCH_WIRE = 150  # head of a batch, commands and answers around it
 LINK_IN_OUTBOX = 47  # on the sender's disk until it is acknowledged
 BEAT_SERVER = 40e-6  # one heartbeat, without what grows with the drones
 BEAT_CHANGE = 2e-6  # in each heartbeat for each drone that has taken a checkpoint since the last
-BEAT_COORDINATOR = (
-    5e-6  # in the coordinator's for each drone: its lease, its report and its stream's size
-)
+# in the coordinator's for each drone: its lease, its report and its stream's size
+BEAT_COORDINATOR = 5e-6
 REPORT = 4000  # bytes of a heartbeat's report, which the coordinator reads of all
 ARCHIVE, STATE = 10_000, 200  # bytes on disk per page
 FINGERPRINT = 8  # bytes per URL seen

@@ -19,9 +19,8 @@ from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit.revisits import Revisits
 from webcrawl.store.crawldb import CrawlDB
 
-LOOK_SECONDS = (
-    4.0  # between two looks at what may be fetched; unused budget is saved for hardly longer
-)
+# between two looks at what may be fetched; unused budget is saved for hardly longer
+LOOK_SECONDS = 4.0
 # The last page of a look must not wait for the next look because of rounding
 LATER_FACTOR = 1 + 1e-5
 PAGES_PER_CHECKPOINT = 50_000  # between two checkpoints

@@ -17,10 +17,8 @@ from benchmarks.support.report import report
 
 # Few over TLS: connections are not kept, and cost as much as pages
 PAGES_A_HOST = {False: 20, True: 4}
-DIVISOR = {
-    "scrapy": 10,
-    "by-hand": 4,
-}  # plain Scrapy gets a smaller web, for about the same run time
+# plain Scrapy gets a smaller web, for about the same run time
+DIVISOR = {"scrapy": 10, "by-hand": 4}
 
 MIN_SHARE = 0.9  # of a web's pages: webcrawl's trap filters skip some of the largest hosts
 

@@ -62,9 +62,8 @@ class ErrorBreaker(logging.Handler):
         self._times: deque[float] = deque(maxlen=many)  # of the last errors, by time.monotonic
         self._path = folder / "logs" / "errors.log"
         self._file: _Errors | None = None
-        self._errors_at: Counter[tuple[str, int]] = (
-            Counter()
-        )  # by the file and line that raised them
+        # by the file and line that raised them
+        self._errors_at: Counter[tuple[str, int]] = Counter()
         # the handlers that write to a screen: they show only the first errors of each place
         self._screens: list[logging.Handler] = []
 

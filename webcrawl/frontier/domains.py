@@ -74,9 +74,8 @@ class Domains:
         prioritizer = rules.prioritizer
         heard = prioritizer.heard if isinstance(prioritizer, Learning) else None
         self._learns: Heard | None = rules.hears or heard
-        self.receive_links = (
-            self._hear_for_families()
-        )  # takes the links of each page; None: not wanted
+        # takes the links of each page; None: not wanted
+        self.receive_links = self._hear_for_families()
         if self._budgets.counts:
             core.dropped.append(self._refund)
         if self._budgets.is_limited or isinstance(prioritizer, Informed):

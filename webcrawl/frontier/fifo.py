@@ -110,9 +110,8 @@ class Fifo:
         self._more = False  # the block continues after the head
         self._mark = 0  # the read position at the last visit of the pool's hand
         self._ids: array[int] | None = None  # of the blocks, the oldest first; never empty
-        self._tail: bytearray | None = (
-            None  # framed records behind the blocks; None: there are none
-        )
+        # framed records behind the blocks; None: there are none
+        self._tail: bytearray | None = None
         self._room = 0  # bytes that the pool has reserved for the tail
         # passed to `Pool.on_spill` when the pool spills this queue: its saved form is stale
         self.owner: Any = None

@@ -53,10 +53,8 @@ HOUR = 3600.0  # seconds for which they are: a second handshake that did not hel
 # may be requested again at once, though the server may have read the request
 SAFE = ("GET", "HEAD")
 ENDS = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)  # of a handshake, without a word
-ALERTS = (
-    "ALERT_HANDSHAKE_FAILURE",
-    "ALERT_INTERNAL_ERROR",
-)  # in place of RFC 7301's, by OpenSSL's names
+# in place of RFC 7301's, by OpenSSL's names
+ALERTS = ("ALERT_HANDSHAKE_FAILURE", "ALERT_INTERNAL_ERROR")
 
 
 def session_of(connection: HttpConnection) -> Http2Session | None:

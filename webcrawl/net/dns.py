@@ -27,10 +27,8 @@ from webcrawl.net.errors import DnsFailed, NoNameServer, NoSocket
 from webcrawl.net.shortage import until
 
 IPV6_WAIT = 2.0  # seconds within which IPv6 addresses are of use to who waits for a connection
-SHORTEST_CACHING, LONGEST_CACHING = (
-    60.0,
-    86_400.0,
-)  # seconds that addresses are cached, whatever their TTL
+# seconds that addresses are cached, whatever their TTL
+SHORTEST_CACHING, LONGEST_CACHING = 60.0, 86_400.0
 
 
 class CachingResolver:

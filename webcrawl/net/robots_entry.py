@@ -75,9 +75,8 @@ HOUR, DAY = 3600.0, 86_400.0
 BUSY = 100  # URLs since the last look: one look costs at most a hundredth of the host's requests
 LONGEST_ETAG = 128  # bytes of an entity tag
 NONE = Validators()
-VALIDATOR_HEADERS = frozenset(
-    (b"etag", b"last-modified", b"cache-control")
-)  # the headers that are hints
+# the headers that are hints
+VALIDATOR_HEADERS = frozenset((b"etag", b"last-modified", b"cache-control"))
 NOT_MODIFIED = 304
 
 

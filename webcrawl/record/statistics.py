@@ -73,9 +73,8 @@ class Statistics:
         self.scripted = NameTally(MAX_SCRIPTED_HOSTS)
         self.hosts = HostTally(key)
         self.series = Series()
-        self._media_types: dict[
-            str, tuple[str, int]
-        ] = {}  # media type and group, by Content-Type header
+        # media type and group, by Content-Type header
+        self._media_types: dict[str, tuple[str, int]] = {}
 
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Count the end of a URL (`crawl.crawl_log.Hearer`)."""

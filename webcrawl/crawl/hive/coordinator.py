@@ -86,9 +86,8 @@ class Report:
     idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
     rests: bool = False  # nothing to do but to try deferred hosts, and that for long enough
     over: bool = False  # its crawl has ended with that of all
-    got: bool = (
-        True  # SeedFates.got: it has got a page; a drone of an earlier version leaves it out
-    )
+    # SeedFates.got: it has got a page; a drone of an earlier version leaves it out
+    got: bool = True
     # its last checkpoint has all of its activity: killed now, it comes back as it is
     saved: bool = False
     moving: tuple[int, ...] = ()  # drones with which it has slots to exchange still
@@ -203,9 +202,8 @@ class Decisions:
     forgotten: frozenset[int] = frozenset()
     # Retired, and no drone has batches for them: they may go.
     released: frozenset[int] = frozenset()
-    away: Mapping[int, float] = field(
-        default_factory=dict
-    )  # drones without a lease, and since when
+    # drones without a lease, and since when
+    away: Mapping[int, float] = field(default_factory=dict)
     notices: tuple[str, ...] = ()  # for the log, once each
 
 

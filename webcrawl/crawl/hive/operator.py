@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from webcrawl.crawl.hive.coordinator import DroneState, Report, find_unsettled
 from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage, translate_unpack_errors
 from webcrawl.crawl.hive.partition import SlotMap, WantedMembers
-from webcrawl.crawl.hive.registry import RESIZE, host_and_pid, orders_in, state_id_of
+from webcrawl.crawl.hive.registry import (
+    RESIZE,
+    DronePlace,
+    first_place,
+    host_and_pid,
+    orders_in,
+    state_id_of,
+)
 from webcrawl.crawl.hive.transport import ServerView, Transport
 
 
@@ -112,7 +119,11 @@ class Operator:
             hive = _hive_view(server)
         if hive.key and hive.key != self._accepted_key:
             if not self._is_meant(hive):
-                raise AnotherHive(self._name, _where(hive), gives_way=hive.gives_way)
+                places = (
+                    DronePlace(drone, report.jobdir, report.host)
+                    for drone, report in hive.reports.items()
+                )
+                raise AnotherHive(self._name, first_place(places), gives_way=hive.gives_way)
             self._accepted_key = hive.key
         return hive
 
@@ -143,14 +154,6 @@ def _hive_view(server: ServerView) -> HiveView:
         bytes=server.bytes,
         orders=orders_in(registry.commands),
     )
-
-
-def _where(view: HiveView) -> str:
-    """Return where the first of its drones is, in brackets, by which its operator may know the hive."""
-    if not view.reports:
-        return ""
-    drone, report = min(view.reports.items())
-    return f" (drone {drone} in {report.jobdir} on {report.host})"
 
 
 def _readable_reports(packed: Mapping[int, bytes]) -> dict[int, Report]:

@@ -8,7 +8,7 @@ server.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -129,6 +129,14 @@ class ProcessIdentity(NamedTuple):
     def unpack(cls, data: bytes) -> Self:
         """Return the inverse of `pack`. What a later version has put behind is left out."""
         return cls(*msgpack.unpackb(data)[: len(cls._fields)])
+
+
+class DronePlace(NamedTuple):
+    """Where a drone has its state."""
+
+    drone: int
+    jobdir: str
+    host: str  # empty: it is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,8 +363,9 @@ def _gives_way(record: HiveRecord, drones: Mapping[int, bytes], me: Member) -> b
 def _check_hive(record: HiveRecord, registry: Registry, me: Member) -> None:
     """Raise HiveError unless the drone and its settings belong to the hive of this record."""
     if me.key not in (None, record.key):
+        where = first_place(_places(registry))
         raise HiveError(
-            f"{me.jobdir} does not belong to the hive that the server knows by this name{_where(registry)}. A hive "
+            f"{me.jobdir} does not belong to the hive that the server knows by this name{where}. A hive "
             f"keeps its name: start the other one with another HIVE_NAME, or this one with another server or "
             f"database in REDIS_URL"
         )
@@ -398,13 +407,22 @@ def _check_seeds(me: Member, drones: Mapping[int, bytes]) -> None:
             )
 
 
-def _where(registry: Registry) -> str:
-    """Return where a drone of this hive has its state, in brackets; empty if that is not known."""
-    for drone, identity in sorted(registry.drones.items()):
-        process = ProcessIdentity.unpack(identity)
-        if process.host:
-            return f" (drone {drone} in {process.jobdir} on {process.host})"
+def first_place(places: Iterable[DronePlace]) -> str:
+    """Return, in brackets, where the first drone is whose place is known; empty if none is.
+
+    By its JOBDIR and machine an operator may know which hive a message speaks of.
+    """
+    for place in sorted(places):
+        if place.host:
+            return f" (drone {place.drone} in {place.jobdir} on {place.host})"
     return ""
+
+
+def _places(registry: Registry) -> Iterator[DronePlace]:
+    """Yield where each drone of the registry says that it is."""
+    for drone, packed in registry.drones.items():
+        process = ProcessIdentity.unpack(packed)
+        yield DronePlace(drone, process.jobdir, process.host)
 
 
 def _check_named(me: Member, drones: Collection[int], registry: Registry) -> None:

@@ -41,9 +41,8 @@ UNDER_WAY = 600.0  # seconds that a record waits while its page is fetched ahead
 HOLDS_MOST = 86_400
 # records that go back to the queue at once: after a month of rest there may be a million
 FREED = 256
-SPARE = (
-    64  # records that one call of `pop_due` may look at in vain, beside as many as it may return
-)
+# records that one call of `pop_due` may look at in vain, beside as many as it may return
+SPARE = 64
 EXPIRE = 3600.0  # seconds between two looks for rows of `ahead` that are too old
 # a page that comes late, because it is new in the queue, sets the queue back by so much of its
 # lateness

@@ -13,9 +13,8 @@ from webcrawl.frontier.prioritizers import Popularity
 # many middling ones. The mean of the links was worst where a good page is linked from many others.
 SHARP = 4
 SITE = 0.25  # what a site's history weighs beside one link of a page with the score 1
-DOUBT = (
-    2.0  # average pages that are counted in with those of each site: of few pages little is known
-)
+# average pages that are counted in with those of each site: of few pages little is known
+DOUBT = 2.0
 PENDING = 256  # pages whose links may still be heard: most are in the same turn of the event loop
 # Names in the table, which has URLs and sites otherwise; none of these has a blank. ALL stands for the
 # sum of all sites. PAGES is behind the name of a site, or ALL, for its number of pages.

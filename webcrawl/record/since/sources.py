@@ -75,10 +75,8 @@ def write_indexed_files(
         disk.write(fd, json.dumps(noted).encode())
 
 
-ARCHIVE_FOLDERS = (
-    "archive",
-    "warc",
-)  # folders of archive files beside the index's, in WACZ and in a JOBDIR
+# folders of archive files beside the index's, in WACZ and in a JOBDIR
+ARCHIVE_FOLDERS = ("archive", "warc")
 
 
 class NoEarlier(StoreError):  # noqa: N818 - reads as what it is

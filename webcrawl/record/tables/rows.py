@@ -18,11 +18,8 @@ from webcrawl.content.purpose_bits import Preferences
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links, redirect_target
 from webcrawl.urls.host_names import is_ipv4, suffixes_of
 
-PAGE_SUBSET, DIAGNOSTICS_SUBSET, ROBOTS_SUBSET = (
-    "warc",
-    "crawldiagnostics",
-    "robotstxt",
-)  # Common Crawl's subsets
+# Common Crawl's subsets
+PAGE_SUBSET, DIAGNOSTICS_SUBSET, ROBOTS_SUBSET = ("warc", "crawldiagnostics", "robotstxt")
 # ours, as tables have them: no answer, no request
 FAILED_SUBSET, UNREQUESTED_SUBSET = "failed", "unasked"
 TEXT_ENDINGS = ("html", "json", "xml")  # how media types of texts end

@@ -179,9 +179,8 @@ def read_skipped(data: bytes) -> tuple[str, str, str]:
 
 
 REQUESTS_LOG = "logs/requests.log"
-TAIL_BYTES = (
-    1 << 16
-)  # bytes of a log in which its last whole line is looked for: URLs are far shorter
+# bytes of a log in which its last whole line is looked for: URLs are far shorter
+TAIL_BYTES = 1 << 16
 
 
 def request_line(

@@ -60,11 +60,8 @@ SCRIPTS = (
     ("webcrawl.tools.report", "assets/script.js"),
     ("webcrawl.tools.dashboard", "assets/dashboard.js"),
 )
-QUERY_OF_EVENTS = (
-    "by",
-    "name",
-    "find",
-)  # what a page was asked for, which its events must be as well
+# what a page was asked for, which its events must be as well
+QUERY_OF_EVENTS = ("by", "name", "find")
 
 
 class DashboardServer:

@@ -228,9 +228,8 @@ class ReportSource:
     at: float = 0.0  # when the checkpoint was taken
     free_bytes: int | None = None  # bytes free on the disk
     stats: dict[str, Any] = field(default_factory=dict)  # stats.json
-    unreadable: list[str] = field(
-        default_factory=list
-    )  # a sentence on each part that cannot be read
+    # a sentence on each part that cannot be read
+    unreadable: list[str] = field(default_factory=list)
     revisits: RevisitReport | None = None  # None if no page is fetched again
     drones: list[ReportSource] = field(default_factory=list)  # of a hive
 

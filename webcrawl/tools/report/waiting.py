@@ -48,9 +48,7 @@ def seeds(source: ReportSource, log: LogFindings) -> Html:
     if in_log < read:
         lists = str(source.seeds.get("src", ""))
         # Half of the rows at most: the other half is for those with an outcome.
-        without_line = [
-            *islice(log.seeds.seeds_without_line(lists, read), MAX_SEED_ROWS // 2),
-        ]
+        without_line = [*islice(log.seeds.seeds_without_line(lists, read), MAX_SEED_ROWS // 2)]
     rows = [_seed_without_line(url, source.state) for url in without_line]
     rows += map(_seed_row, log.seeds.rows(MAX_SEED_ROWS))
     shown = rows[:MAX_SEED_ROWS]

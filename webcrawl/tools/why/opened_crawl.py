@@ -85,9 +85,8 @@ class OpenedCrawl:
         self.jobdir = jobdir
         self._trusted = trusted
         self.is_complete = True  # none of its logs is missing, nor another drone of its hive
-        self.is_running = (
-            False  # the crawl runs: what it wrote since its last checkpoint counts too
-        )
+        # the crawl runs: what it wrote since its last checkpoint counts too
+        self.is_running = False
         self.domains = RegisteredDomains()
         self._closing = ExitStack()
         snapshot, files = opened(jobdir / "state")

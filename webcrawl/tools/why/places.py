@@ -80,22 +80,22 @@ class SeenSnapshot:
 
     def where_known(self, keys: Collection[int]) -> dict[int, str]:
         """Return which of these keys are known, each with the place where it was found, in words."""
-        places: dict[int, str] = {}
+        found: dict[int, str] = {}
         wanted: Keys = np.sort(np.fromiter(set(keys), np.uint64, len(set(keys))))
         for run in self._runs:
-            _note(places, wanted, run.contains(wanted), f"state/seen/{run.path.name}")
-        _note(places, wanted, np.isin(wanted, self._last_merged), "the last merge")
+            _note(found, wanted, run.contains(wanted), f"state/seen/{run.path.name}")
+        _note(found, wanted, np.isin(wanted, self._last_merged), "the last merge")
         if self._store != "disk":
             for (logged,) in self._snapshot.rows(
                 "SELECT value FROM meta WHERE name GLOB ?", (f"{KEY_ROWS}*",)
             ):
                 in_memory = np.frombuffer(_whole_keys(logged), "<u8")
-                _note(places, wanted, np.isin(wanted, in_memory), "the set in memory")
+                _note(found, wanted, np.isin(wanted, in_memory), "the set in memory")
         if self._bloom is not None:
             for key in wanted.tolist():
-                if key not in places and key in self._bloom:
-                    places[key] = "the Bloom filter, which takes a few new URLs for known ones"
-        return places
+                if key not in found and key in self._bloom:
+                    found[key] = "the Bloom filter, which takes a few new URLs for known ones"
+        return found
 
     def submitted(self, keys: Collection[int]) -> dict[int, SubmittedLink]:
         """Return the last link of each key that is in the store, and has not come out."""
@@ -104,14 +104,14 @@ class SeenSnapshot:
         for first, stored in self._waiting_keys():
             if first + len(stored) <= self._first_waiting:
                 continue
-            places = np.flatnonzero(np.isin(stored, wanted))
-            places = places[places + first >= self._first_waiting]
-            if not len(places):
+            positions = np.flatnonzero(np.isin(stored, wanted))
+            positions = positions[positions + first >= self._first_waiting]
+            if not len(positions):
                 continue
-            records = self._records(first, len(stored), places.tolist())
-            for place, record in zip(places.tolist(), records, strict=True):
-                is_judged = first + place < self._first_unjudged
-                links[int(stored[place])] = SubmittedLink(record, is_judged)
+            records = self._records(first, len(stored), positions.tolist())
+            for position, record in zip(positions.tolist(), records, strict=True):
+                is_judged = first + position < self._first_unjudged
+                links[int(stored[position])] = SubmittedLink(record, is_judged)
         return links
 
     def _waiting_keys(self) -> Iterator[tuple[int, Keys]]:
@@ -119,8 +119,8 @@ class SeenSnapshot:
         for first, keys in self._snapshot.rows("SELECT seq, keys FROM waiting ORDER BY seq"):
             yield first, np.frombuffer(_whole_keys(keys), "<u8")
 
-    def _records(self, first: int, count: int, places: list[int]) -> list[Packed]:
-        """Return the links at these places of a row of the table `waiting`, which has `count`.
+    def _records(self, first: int, count: int, positions: list[int]) -> list[Packed]:
+        """Return the links at these positions of a row of the table `waiting`, which has `count`.
 
         Raise DamagedFile if the row is damaged.
         """
@@ -132,7 +132,7 @@ class SeenSnapshot:
             raise self._snapshot.damaged(f"table waiting, record {first}: {error}") from error
         lengths_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
         ends = lengths_before + 4 * count  # the lengths come first, of 4 bytes each
-        return [data[int(ends[place]) : int(ends[place + 1])] for place in places]
+        return [data[int(ends[at]) : int(ends[at + 1])] for at in positions]
 
 
 def _whole_keys(value: bytes | None) -> bytes:
@@ -141,10 +141,10 @@ def _whole_keys(value: bytes | None) -> bytes:
     return data[: len(data) & ~7]
 
 
-def _note(places: dict[int, str], wanted: Keys, mask: Mask, place: str) -> None:
+def _note(found: dict[int, str], wanted: Keys, mask: Mask, place: str) -> None:
     """Note the place of the wanted keys that the mask selects, unless one is noted."""
     for key in wanted[mask].tolist():
-        places.setdefault(key, place)
+        found.setdefault(key, place)
 
 
 RETRY, HOST, BUDGET, FAMILY, LINE, FRONT = "retry", "host", "budget", "family", "line", "front"

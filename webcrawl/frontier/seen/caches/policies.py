@@ -98,9 +98,8 @@ class StaticCache:
     def __init__(self, size: int, keys: Iterable[int] = ()) -> None:
         self._size = size
         self._expected = set(islice(dict.fromkeys(keys), size))
-        self._met: set[int] = (
-            set()
-        )  # of the expected keys, those requested before: hits from now on
+        # of the expected keys, those requested before: hits from now on
+        self._met: set[int] = set()
         self._counts: Counter[int] = Counter()  # requests by key, while the cache learns
         # requests that are still to be learned from
         self._left = 0 if self._expected else LEARN * size
