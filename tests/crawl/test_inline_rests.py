@@ -19,7 +19,8 @@ def made(uplink=CONNECTED, now=(NOW,), rests=bool):
     """Of a crawl whose hosts are all free."""
     lending = SimpleNamespace(lend=lambda *_: None)
     more = {"uplink": uplink, "rests": rests, "excludes": lambda _: False}
-    return InlineDownloads(lending, None, lambda: now[0], None, Counter(), None, **more)
+    none = {"log": None, "counters": Counter(), "halfway": None}
+    return InlineDownloads(lending, None, lambda: now[0], **none, **more)
 
 
 @pytest.mark.parametrize(("rests", "decision"), [(True, NOW + LOOK_INTERVAL), (False, None)])

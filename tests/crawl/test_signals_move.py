@@ -49,9 +49,19 @@ class Again(Drone):
         split = Split(clock)
         split.change(age=AGE, rate=1.0, share=0.5)
         counts = RevisitCounts(self.db, Sample(), Counter(), clock)
-        parts = split, self.frontier, lambda _: 1.0, counts, Random(1), lambda _: False
         self.revisiting = Revisiting(
-            self.db, clock, self.revisits, ("fixed", policy), *parts, on=True, new=True
+            self.db,
+            clock,
+            self.revisits,
+            self.frontier,
+            policy=("fixed", policy),
+            split=split,
+            importance=lambda _: 1.0,
+            counts=counts,
+            random=Random(1),
+            excluded=lambda _: False,
+            on=True,
+            new=True,
         )
         self.slot_moves.queue_revisits = self.revisiting.drain
         unused = SimpleNamespace(forget=None, again=None)

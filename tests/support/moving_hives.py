@@ -20,6 +20,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.crawl.hive.batch import EXACT_KINDS, Kind
 from webcrawl.crawl.hive.partition import SlotFingerprints, SlotMap
 from webcrawl.crawl.hive.slot_moves import SlotMoves
+from webcrawl.crawl.hive.slot_pieces import SlotRules
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.check_state import check_frontier
 from webcrawl.store.crawldb import CrawlDB
@@ -179,11 +180,10 @@ class Drone:
             self.number,
             self.frontier,
             self.seen,
-            slot_of,
+            SlotRules(slot_of, moves_domains=self.domains),
             self.box,
             self.accept,
-            moves_domains=self.domains,
-            complain=world.complaints.append,
+            world.complaints.append,
         )
         self.links = {}  # in flight
         self.done_since = []

@@ -119,12 +119,12 @@ class RereadingScheduler(FrontierScheduler):
         self._booking = PageEnd(
             self.crawl,
             self.visitor,
-            robots,
-            self.run.archiving,
-            downloader.barrier,
-            lambda: downloader.inline.has_cancelled_awaited,
-            Bandwidth(),
-            self.fail,
+            robots=robots,
+            archiving=self.run.archiving,
+            barrier=downloader.barrier,
+            bandwidth=Bandwidth(),
+            is_cut_short=lambda: downloader.inline.has_cancelled_awaited,
+            fail=self.fail,
         )
         # No links are followed, so none are read of PDFs
         pdfs = pdf_process({**values, "LINK_SOURCES": ()})

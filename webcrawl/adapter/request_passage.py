@@ -236,15 +236,22 @@ class RequestSource:
         self,
         crawl: Crawl,
         spider: Spider,
+        *,
         robots: RobotsRequests,
         waker: FrontierWaker,
         bandwidth: Bandwidth,
-        *,
         allow_classes: bool,
         held_values: HeldValues,
         counts: RequestCounts | None = None,
     ) -> None:
-        """`allow_classes` and `held_values` are those of the RequestIntake."""
+        """Take the parts from which requests come.
+
+        `robots`: makes the crawl's own requests.
+        `waker`: has Scrapy's engine or the crawl's own loop ask for a request again.
+        `bandwidth`: says whether a request may go out now.
+        `allow_classes`, `held_values`: those of the RequestIntake.
+        `counts`: of requests handed out.
+        """
         self._held_values = held_values
         self._counts = counts or RequestCounts()
         self._crawl = crawl

@@ -287,25 +287,24 @@ class FrontierScheduler:
         self._source = RequestSource(
             crawl,
             spider,
-            robots,
-            self.waker,
-            bandwidth,
+            robots=robots,
+            waker=self.waker,
+            bandwidth=bandwidth,
             allow_classes=allow_classes,
             held_values=self._intake.held_values,
             counts=self.counts,
         )
-        barrier = downloader.barrier
         inline = downloader.inline
         end = PageEnd(
             crawl,
             self.visitor,
-            robots,
-            archiving,
-            barrier,
-            lambda: inline.has_cancelled_awaited,
-            bandwidth,
-            self.fail,
-            partial(count_retry, self.crawler.stats),
+            robots=robots,
+            archiving=archiving,
+            barrier=downloader.barrier,
+            bandwidth=bandwidth,
+            is_cut_short=lambda: inline.has_cancelled_awaited,
+            fail=self.fail,
+            count_retry=partial(count_retry, self.crawler.stats),
         )
         self._install_in_engine(end.finished)
         books = crawl.parts.inline

@@ -149,9 +149,18 @@ def _open(ground: Ground, kind: type[Crawl], opened: ExitStack) -> Parts:
     hosts = HostOrders.open(ground, robots, saved.statistics, uplink)
     seeding, halfway = Seeding.open(ground), Halfway(db)
     recent = RecentUrls(RECENT_PER_CACHED * cache_size(values["SEEN_MEMORY"] << 20))  # from MiB
-    heard, leave = _hearers_of_links(ground)
+    on_links, leave_unfollowed = _hearers_of_links(ground)
     discovery = kind.discovery(
-        pipeline, seen, recent, portions, ground.site_of, counters, frontier, drone, heard, leave
+        pipeline,
+        seen,
+        frontier,
+        recent_urls=recent,
+        portions=portions,
+        site_of=ground.site_of,
+        counters=counters,
+        other_drones=drone,
+        on_links=on_links,
+        leave_unfollowed=leave_unfollowed,
     )
     return Parts(
         db=db,
@@ -178,10 +187,10 @@ def _open(ground: Ground, kind: type[Crawl], opened: ExitStack) -> Parts:
             frontier.lending,
             robots,
             clock,
-            ground.log,
-            counters,
-            halfway,
-            drone,
+            log=ground.log,
+            counters=counters,
+            halfway=halfway,
+            other_drones=drone,
             uplink=uplink,
             rests=lambda: ground.in_force.rests,
             excludes=ground.excludes,
@@ -242,10 +251,10 @@ def _no_budget(link: Link, body: bytes) -> None:
 def _hearers_of_links(
     ground: Ground,
 ) -> tuple[Heard | None, Callable[[Sequence[bytes]], None] | None]:
-    """Return `heard` and `leave` of Discovery: each is None if nothing of this crawl needs it.
+    """Return `on_links` and `leave_unfollowed` of Discovery.
 
-    `heard` tells the frontier, the trace and features of all links, in this order. `leave` logs the
-    links that are not followed.
+    Each is None if nothing of this crawl needs it. The first tells the frontier, the trace and
+    features of all links, in this order. The other logs the links that are not followed.
     """
     values, listeners, pipeline = ground.values, ground.moments.on_links, ground.pipeline
     if values["URL_TRACE"]:
@@ -254,10 +263,10 @@ def _hearers_of_links(
         listeners.insert(0, trace.record_links)
     if ground.frontier.domains.receive_links is not None:
         listeners.insert(0, ground.frontier.domains.receive_links)
-    leave = None
+    leave_unfollowed = None
     if not values["URL_FOLLOW"]:
-        leave = FoundLog(ground.outputs.open(FOUND)).add
-    return listener(listeners), leave
+        leave_unfollowed = FoundLog(ground.outputs.open(FOUND)).add
+    return listener(listeners), leave_unfollowed
 
 
 def _user_files(ground: Ground) -> UserFiles:

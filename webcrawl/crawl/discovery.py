@@ -97,32 +97,40 @@ class Discovery:
         self,
         pipeline: LinkPipeline,
         seen: SeenStore,
-        lately: RecentUrls,
+        frontier: Frontier,
+        *,
+        recent_urls: RecentUrls,
         portions: Portions,
         site_of: Callable[[str], str],
         counters: Counter[str],
-        frontier: Frontier,
         other_drones: OtherDrones | None = None,
-        heard: Heard | None = None,
-        leave: Callable[[Sequence[bytes]], None] | None = None,
+        on_links: Heard | None = None,
+        leave_unfollowed: Callable[[Sequence[bytes]], None] | None = None,
     ) -> None:
-        """`heard` gets each page and the URLs it links to, whatever becomes of them.
+        """Take the parts through which links go.
 
-        `leave` gets the links that would be submitted, in a crawl that does not follow them. If
-        `frontier.found` is set, that gets them in place of the seen store. `lately` has the URLs
-        that were submitted a short time ago, which need not be submitted again.
+        `pipeline`: filters links, and gives them their canonical form.
+        `seen`: gets the links that pass, and decides which are new.
+        `frontier`: if its `found` is set, that gets the links in place of the seen store.
+        `recent_urls`: URLs that were submitted a short time ago, and need not be submitted again.
+        `portions`: keep the further links of a page that has very many.
+        `site_of`: names the site of a URL.
+        `counters`: of the crawl.
+        `other_drones`: get the links to hosts that are theirs, in a hive.
+        `on_links`: gets each page and the URLs it links to, whatever becomes of them.
+        `leave_unfollowed`: gets what would be submitted, in a crawl that follows no links.
         """
-        self._heard = heard
+        self._on_links = on_links
         self._discovery_sink = frontier.found
         self._pipeline = pipeline
         self._seen = seen
-        self._recent_urls = lately
+        self._recent_urls = recent_urls
         self._portions = portions
         self._site_of = site_of
         self._counters = counters
         self._frontier = frontier
         self._other_drones = other_drones
-        self._leave_unfollowed = leave
+        self._leave_unfollowed = leave_unfollowed
 
     def discover(
         self,
@@ -227,7 +235,7 @@ class Discovery:
         # A sink gets all links of each page, and so those found before, too.
         recent_urls = self._recent_urls if self._discovery_sink is None else None
         keys, urls, canonical_of = self._pipeline.process(
-            page.url, depth, links, base, recent_urls, page.path + kind, self._heard, filters
+            page.url, depth, links, base, recent_urls, page.path + kind, self._on_links, filters
         )
         # With URL_MAX_LENGTH the pipeline's forms are not those that others would make of the links.
         if targets is not None and self._pipeline.is_usual:

@@ -109,36 +109,42 @@ class Fetching:
         clients: Mapping[str, ProtocolModule],
         outcomes: Outcomes,
         running: Running,
+        *,
         headers: Sequence[Callable[[Link], Headers]],
-        of_robots: Callable[[Link], Headers],
-        ahead: Sequence[Callable[[Trip], Awaitable[None] | None]],
-        heard: OfRequests,
-        turns: Turns | None,
+        headers_of_robots: Callable[[Link], Headers],
+        readers_ahead: Sequence[Callable[[Trip], Awaitable[None] | None]],
+        hooks: OfRequests,
         count: Callable[[Iterable[str]], object],
         on_lack: Callable[[Exception], object],
-        *,
-        whole: bool = False,
+        turns: Turns | None = None,
         since: Since | None = None,
         proxies: EnvironmentProxies | None = None,
+        whole: bool = False,
     ) -> None:
         """Take the parts of a fetch.
 
-        `clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`: with a
-        robots.txt.
-
-        `ahead`: what is done with an answer before its page is made. `heard`: who hears of
-        requests. `turns`: of downloads that somebody awaits, which may have borrowed the host.
-        `whole`: whether a body of which a part is missing is a failure. `since`: the earlier crawl
-        from which this one begins. `proxies`: what links go through.
+        `clients`: download, by scheme.
+        `outcomes`: judge and note how each download ended.
+        `running`: knows the downloads under way, and ends them with the crawl.
+        `headers`: what parts of the crawl send with the request of a page.
+        `headers_of_robots`: what is sent with the request of a robots.txt.
+        `readers_ahead`: read an answer before its page is made.
+        `hooks`: who is told of requests that are sent, and of those that have ended.
+        `count`: counts each of these names.
+        `on_lack`: ends the crawl if our machine lacks something.
+        `turns`: of downloads that somebody awaits, which may have borrowed the host.
+        `since`: the earlier crawl from which this one begins.
+        `proxies`: what links go through.
+        `whole`: a body of which a part is missing is a failure.
         """
         self._clients = clients
         self._outcomes = outcomes
         self._running = running
         self._headers = headers
-        self._of_robots = of_robots
-        self._ahead = ahead
+        self._headers_of_robots = headers_of_robots
+        self._readers_ahead = readers_ahead
         self._turns = turns
-        self._heard = heard
+        self._hooks = hooks
         self._since = since
         self._proxies = proxies
         self._count = count
@@ -180,12 +186,12 @@ class Fetching:
                 await self._since.compare(exchange)
             return await self._read_ahead(trip)
         finally:
-            for on_left in self._heard.left:
+            for on_left in self._hooks.left:
                 on_left(trip, trip.outcome)
 
     async def _read_ahead(self, trip: Trip) -> bool:
         """Read the answer before its page is made; return False if the crawl ended meanwhile."""
-        for read_ahead in self._ahead:
+        for read_ahead in self._readers_ahead:
             reading = read_ahead(trip)
             if reading is not None and not await read(trip, reading, self._running, self._on_lack):
                 return False
@@ -218,8 +224,8 @@ class Fetching:
         client = self._clients[scheme]
         headers, options = self._headers_of(link), self._options_of(link)
         watch: Trip | Sending = trip
-        if self._heard.sent:
-            watch = Sending(trip, partial(self._heard.tell_sent, trip, "GET", link.url, link))
+        if self._hooks.sent:
+            watch = Sending(trip, partial(self._hooks.tell_sent, trip, "GET", link.url, link))
         known: LatestCapture | None = None
         task = self._running.begin(trip)
         try:
@@ -263,7 +269,7 @@ class Fetching:
     def _headers_of(self, link: Link) -> list[tuple[bytes, bytes]]:
         cookies = cookie_header(link.chain, link.url) if link.chain else b""
         headers = [(b"Cookie", cookies)] if cookies else []
-        sources = [self._of_robots] if link.is_own else self._headers
+        sources = [self._headers_of_robots] if link.is_own else self._headers
         for headers_of_source in sources:
             headers += headers_of_source(link)
         return headers

@@ -34,6 +34,7 @@ from webcrawl.crawl.hive.member import DroneParts, Membership, ObeyedCommands, k
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import BY_HOST
 from webcrawl.crawl.hive.slot_moves import SlotMoves
+from webcrawl.crawl.hive.slot_pieces import SlotRules
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.request_word import check_link
 from webcrawl.crawl.revisiting import Revisiting
@@ -63,19 +64,13 @@ def open_drone(
     cache, size = values["URL_CACHE"], cache_size(values["SEEN_MEMORY"] << 20)  # from MiB
     make_cache: Callable[[], UrlCache] = partial(made, "URL_CACHE", cache, UrlCache, size)
     drone = Drone(member.me, outbox, slot_of, make_cache, partial(keep_map, db), batch_check)
-    moves_domains = member.partition.way != BY_HOST
-    drone.slot_moves = SlotMoves(
-        db,
-        member.me,
-        frontier,
-        seen,
+    slot_rules = SlotRules(
         slot_of,
-        outbox,
-        drone.accept,
-        moves_domains=moves_domains,
-        for_other_drone=batch_check.link_for_other_drone,
         slots=member.partition.slots,
+        moves_domains=member.partition.way != BY_HOST,
+        for_other_drone=batch_check.link_for_other_drone,
     )
+    drone.slot_moves = SlotMoves(db, member.me, frontier, seen, slot_rules, outbox, drone.accept)
     drone.settle(member.slots)
     fence = Fence(values["HIVE_FENCE"] or values["HIVE_LEASE"])
     ground.in_force.is_fenced = fence.is_closed

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from webcrawl.base.readable import count
 from webcrawl.base.settings.checked_settings import value_of
 from webcrawl.crawl.admission import RobotsAdmission
-from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import InForce, PausedHosts
 from webcrawl.crawl.control.sheets import ALONE, BUDGET, SETTINGS, Sheets, whose
-from webcrawl.crawl.inspection import ROBOTS, HostInspector
+from webcrawl.crawl.inspection import ROBOTS, HostInspector, HostSources
 from webcrawl.crawl.setting_changes import heed_sheets
 from webcrawl.crawl.uplink import Uplink
-from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_queues import Connections
 from webcrawl.record.statistics import Statistics
 from webcrawl.store.jobdir.host_row import PLACES, HostState
@@ -42,28 +40,20 @@ class HostOrders(HostInspector):
 
     def __init__(
         self,
-        frontier: Frontier,
-        robots: RobotsAdmission,
-        statistics: Statistics,
-        clock: CrawlClock,
-        domain: Callable[[str], str],
+        sources: HostSources,
         *,
         sheets: Sheets,
         paused_hosts: PausedHosts,
         in_force: InForce,
         uplink: Uplink,
-        rendered: Callable[[str], str] | None,
     ) -> None:
-        """Take the parts of the crawl, put paused hosts in force, and log what is still in force.
-
-        `rendered`: what rendering has shown of a host, in words, if pages are rendered.
-        """
-        super().__init__(frontier, robots, statistics, clock, domain, rendered)
+        """Take the parts of the crawl, put paused hosts in force, and log what is still in force."""
+        super().__init__(sources)
         self._sheets = sheets
         self._paused_hosts = paused_hosts
         self._in_force = in_force
         self._uplink = uplink
-        self._steering = frontier.steering
+        self._steering = sources.frontier.steering
         self._steering.pause(paused_hosts.names, self.now())
         # One more than is logged, to see whether there are more: thousands of hosts may be paused.
         lines = [*islice(self.order_lines(), LINES_SHOWN + 1)]
@@ -82,17 +72,20 @@ class HostOrders(HostInspector):
             return None
         sheets = Sheets(ground.db)
         heed_sheets(sheets, in_force, frontier, ground.pipeline)
-        return cls(
+        sources = HostSources(
             frontier,
-            robots,
+            robots.book,
             statistics,
             ground.clock,
             ground.domains,
+            rendering.in_words if rendering is not None else None,
+        )
+        return cls(
+            sources,
             sheets=sheets,
             paused_hosts=PausedHosts(ground.db),
             in_force=in_force,
             uplink=uplink,
-            rendered=rendering.in_words if rendering is not None else None,
         )
 
     def order_lines(self) -> Iterator[str]:

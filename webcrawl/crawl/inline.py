@@ -109,18 +109,27 @@ class InlineDownloads:
         lending: Lends,
         robots: RobotsAdmission,
         clock: CrawlClock,
+        *,
         log: CrawlLog,
         counters: Counter[str],
         halfway: Halfway,
-        other_drones: OtherDrones | None = None,
-        *,
         uplink: Uplink,
         rests: Callable[[], bool],
         excludes: Callable[[str], bool],
+        other_drones: OtherDrones | None = None,
     ) -> None:
-        """`rests` says whether the crawl may fetch nothing now: then no host is lent, and callers wait.
+        """Take the parts of the crawl that a download for a callback concerns.
 
+        `lending`: the frontier's hosts for such downloads.
+        `robots`: the rules that say which URLs may be fetched.
+        `clock`: the crawl's time.
+        `log`: gets a line for each download.
+        `counters`: of the crawl.
+        `halfway`: the downloads of pages that have not ended, which a former run may have logged.
+        `uplink`: knows whether our own network is out.
+        `rests`: whether the crawl may fetch nothing now; then no host is lent, and callers wait.
         `excludes`: whether a rule that is in force by now refuses a URL.
+        `other_drones`: own some of the hosts, in a hive.
         """
         self._other_drones = other_drones
         self._uplink = uplink

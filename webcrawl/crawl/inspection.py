@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -14,7 +15,6 @@ from typing import Any, TypeVar
 from webcrawl.base.model import Status
 from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.discovery import Discovery, OtherDrones
 from webcrawl.crawl.seeding import Seeding
@@ -22,7 +22,7 @@ from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_facts import HostFacts, OriginFacts
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
-from webcrawl.net.robots_book import SCHEMES, RobotsDecision, origin_of, robots_url
+from webcrawl.net.robots_book import SCHEMES, RobotsBook, RobotsDecision, origin_of, robots_url
 from webcrawl.net.robots_entry import RobotsEntry
 from webcrawl.record.statistics import Statistics
 from webcrawl.record.tally import (
@@ -48,29 +48,29 @@ VERDICTS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class HostSources:
+    """The parts of a crawl that know something of a host."""
+
+    frontier: Frontier
+    book: RobotsBook
+    statistics: Statistics
+    clock: CrawlClock
+    domain: Callable[[str], str]  # the registered domain of a host
+    # how a host's pages are rendered, in words; None if no page of the crawl is
+    rendered: Callable[[str], str] | None = None
+
+
 class HostInspector:
     """Looks at hosts through the parts of a crawl that know something of them."""
 
-    def __init__(
-        self,
-        frontier: Frontier,
-        robots: RobotsAdmission,
-        statistics: Statistics,
-        clock: CrawlClock,
-        domain: Callable[[str], str],
-        rendered: Callable[[str], str] | None = None,
-    ) -> None:
-        """`domain` gives the registered domain of a host.
-
-        `rendered` says how a host's pages are rendered; None without a browser.
-        """
-        self._rendered = rendered
-        self.frontier = frontier
-        self.book = robots.book
-        self.domain = domain
-        self.now = clock
-        self._statistics = statistics
-        self._clock = clock
+    def __init__(self, sources: HostSources) -> None:
+        self.frontier = sources.frontier
+        self.book = sources.book
+        self.domain = sources.domain
+        self.now = self._clock = sources.clock
+        self._statistics = sources.statistics
+        self._rendered = sources.rendered
 
     def record(self, name: str) -> dict[str, Any]:
         """Return all that is known of a host; waits and past times are in seconds from now."""

@@ -66,10 +66,18 @@ def open_visitor(values: CheckedSettings, parts: Parts, key: bytes, *, rereads: 
     missing = MissingPages(parts.frontier, parts.counters, values["RANDOM_SEED"])
     if values["SOFT404_PROBE"]:
         parts.frontier.notes.when_grown(values["SOFT404_PROBE"], missing.ask)
-    known = recogniser(*marks(values))
-    states = _states(parts, digests, rereads=rereads, skips_seen=rules.skip_seen)
     return Visitor(
-        parts, digests, reading, links, rules, owners, known, missing, states, sitemaps, copies
+        parts,
+        digests=digests,
+        reading=reading,
+        links=links,
+        rules=rules,
+        owners=owners,
+        recogniser=recogniser(*marks(values)),
+        missing=missing,
+        states=_states(parts, digests, rereads=rereads, skips_seen=rules.skip_seen),
+        sitemaps=sitemaps,
+        copies=copies,
     )
 
 

@@ -51,18 +51,25 @@ class PageEnd:
         self,
         crawl: Crawl,
         visitor: Visitor,
+        *,
         robots: UnheardRobots,
         archiving: Archiving,
         barrier: Barrier,
-        has_cancelled_awaited: Callable[[], bool],
         bandwidth: Bandwidth,
+        has_cancelled_awaited: Callable[[], bool],
         fail: Callable[[Exception], None],
         count_retry: CountRetry | None = None,
     ) -> None:
-        """`has_cancelled_awaited`: whether the end of the crawl cancelled a download that a page
-        awaited.
+        """Take the parts of the crawl that a finished page concerns.
 
-        `robots` books a robots.txt that reached no callback. `fail` ends the crawl.
+        `robots`: books a robots.txt that reached no callback.
+        `archiving`: writes what the spider did not make a Page.
+        `barrier`: counts the trips under way, for which a checkpoint waits.
+        `bandwidth`: gets the bytes that came, if it is limited.
+        `has_cancelled_awaited`: whether the end of the crawl cancelled a download
+            that a page awaited.
+        `fail`: ends the crawl with this error.
+        `count_retry`: counts a retry where Scrapy's users look for it.
         """
         self._count_retry = count_retry
         self._crawl = crawl

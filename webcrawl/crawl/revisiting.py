@@ -69,25 +69,30 @@ class Revisiting(Part, Feature):
         db: CrawlDB,
         clock: CrawlClock,
         revisits: Revisits,
+        frontier: Frontier,
+        *,
         policy: tuple[str, Policy],
         split: Split,
-        frontier: Frontier,
         importance: Callable[[Link], float],
         counts: RevisitCounts,
         random: Random,
         excluded: Callable[[str], bool],
-        *,
         signals: Signals | None = None,
         on: bool,
         new: bool,
     ) -> None:
         """Go on from the last checkpoint.
 
-        `policy`: its dotted path, and itself. `excluded`: whether a rule refuses a URL by now.
-        `signals` learns which pages had changed, whether a signal or their turn had them fetched.
-
-        Not `on`: no page becomes due, but what is in the frontier comes back. `new`: nothing was
-        fetched by now.
+        `revisits`: the queue of pages to be fetched again.
+        `policy`: its dotted path, and itself; it says when a page is to be fetched again.
+        `split`: divides the fetches between new pages and known ones.
+        `importance`: of the page that a link leads to, for the policy.
+        `counts`: the figures of revisits.
+        `random`: the crawl's chance.
+        `excluded`: whether a rule refuses a URL by now.
+        `signals`: learns which pages had changed, whether a signal or their turn had them fetched.
+        `on`: False: no page becomes due, but what is in the frontier comes back.
+        `new`: nothing was fetched by now.
         """
         self.signals = signals
         self._clock = clock

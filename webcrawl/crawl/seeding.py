@@ -97,8 +97,13 @@ class Seeding(Part):
     ) -> None:
         """Go on to read seeds where the last checkpoint was.
 
-        `all_first`: before anything is fetched; `in_turns`: each list is a segment that follows the
-        last run's; `longest`: characters of a URL.
+        `seeds`: the list of the command line; None without one.
+        `pipeline`: filters seeds, and gives them their canonical form.
+        `seen`: decides which seeds are new.
+        `all_first`: all are read before anything is fetched.
+        `in_turns`: each list is a segment that follows the last run's.
+        `longest`: characters of a URL.
+        `other_drones`: get the seeds whose hosts are theirs, in a hive.
         """
         self._db = db
         self._pipeline = pipeline

@@ -165,12 +165,12 @@ class Standalone:
         end = PageEnd(
             run.crawl,
             visitor,
-            robots,
-            run.archiving,
-            self.barrier,
-            _never,
-            network.bandwidth,
-            run.fail,
+            robots=robots,
+            archiving=run.archiving,
+            barrier=self.barrier,
+            bandwidth=network.bandwidth,
+            is_cut_short=_never,
+            fail=run.fail,
         )
         proxies = environment_proxies()
         outcomes = Outcomes(
@@ -195,13 +195,12 @@ class Standalone:
             },
             outcomes,
             self.running,
-            parts.moments.next_headers,
-            robots.conditions,
-            [ahead],
-            run.requests,
-            None,
-            parts.counters.update,
-            run.fail,
+            headers=parts.moments.next_headers,
+            headers_of_robots=robots.conditions,
+            readers_ahead=[ahead],
+            hooks=run.requests,
+            count=parts.counters.update,
+            on_lack=run.fail,
             whole=values.get("DOWNLOAD_FAIL_ON_DATALOSS", False),
             proxies=proxies,
         )

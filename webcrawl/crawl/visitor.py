@@ -65,6 +65,7 @@ class Visitor:
     def __init__(
         self,
         parts: Parts,
+        *,
         digests: Callable[[bytes], bytes],
         reading: PageReading,
         links: PageLinks,
@@ -76,10 +77,18 @@ class Visitor:
         sitemaps: Sitemaps | None,
         copies: ReadCopies | None,
     ) -> None:
-        """Three parts are None where they are not needed.
+        """Take the parts of the crawl that see an answer, in `parts` and beside them.
 
-        `states`: if one page comes many times. `sitemaps`: if those that a robots.txt names are
-        wanted. `copies`: if bodies that were seen before are skipped.
+        `digests`: the digest of a body, by which its duplicates are known.
+        `reading`: reads the document of a page.
+        `links`: submit the links that were read.
+        `rules`: which links are followed, and how.
+        `owners`: what the site's owner allows to be done with a page.
+        `recogniser`: tells block pages, logins and the like from pages.
+        `missing`: tells pages that are missing although their status says otherwise.
+        `states`: compare the answers of a page that is fetched many times; None: none is.
+        `sitemaps`: read those that a robots.txt names; None: they are not wanted.
+        `copies`: know the bodies that were seen before; None: such bodies are not skipped.
         """
         self._owners = owners
         self._parts = parts

@@ -12,6 +12,7 @@ from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.errors import LaterMapNeeded
 from webcrawl.crawl.hive.partition import Partition, SlotMap
 from webcrawl.crawl.hive.slot_moves import SlotMoves
+from webcrawl.crawl.hive.slot_pieces import SlotRules
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.core import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
@@ -71,7 +72,9 @@ def _drone(tmp_path, outbox):
             db, shape, Rules(ByDepth(8), Mercator(0, 0, 0), Limits(8, 8)), random=Random(0)
         )
         seen = MemorySeen(db, memory=1 << 20, cache=ClockCache(100))
-        drone.slot_moves = SlotMoves(db, 0, frontier, seen, slot_of, outbox, drone.accept)
+        drone.slot_moves = SlotMoves(
+            db, 0, frontier, seen, SlotRules(slot_of), outbox, drone.accept
+        )
         drone.home = HomeCrawl()
         drone.settle(SlotMap.fair(range(3)))
         yield drone

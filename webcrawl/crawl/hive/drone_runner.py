@@ -57,19 +57,24 @@ class DroneRunner:
         parts: DroneParts,
         server: Transport,
         crawl: DroneCrawl,
+        *,
         commanded: Commanded,
         coordination: Coordination,
         about: Mapping[str, Any],
-        *,
         join: Callable[[], Coroutine[Any, Any, str]],
         lease: float,
         batch_age: float,
     ) -> None:
         """Start nothing yet: `start` does.
 
-        `commanded` is the same crawl, for commands. `about` has those fields of every report that
-        stay the same. `join` enters the hive, and returns its epoch. `lease` and `batch_age` are
-        the settings HIVE_LEASE and HIVE_BATCH_AGE.
+        `parts`: of this drone that are in its checkpoint.
+        `server`: the way to the hive's server.
+        `crawl`: the crawl of this process.
+        `commanded`: the same crawl, for commands.
+        `coordination`: the decisions for the hive, while this drone is the coordinator.
+        `about`: those fields of every report that stay the same.
+        `join`: enters the hive, and returns its epoch.
+        `lease`, `batch_age`: the settings HIVE_LEASE and HIVE_BATCH_AGE.
         """
         self._batch_age = batch_age
         self._parts = parts

@@ -13,17 +13,16 @@ from webcrawl.base.model import Packed
 from webcrawl.crawl.hive.batch import Kind
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.outbox import Outbox
-from webcrawl.crawl.hive.partition import SLOTS, SlotMap
+from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.slot_pieces import (
     HOST_NAME,
     Deliver,
-    ForOtherDrone,
     Item,
     ParkedItems,
     SlotPacker,
+    SlotRules,
     SlotUnpacker,
     links_for_others,
-    unchanged,
 )
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import host_name
@@ -51,23 +50,18 @@ class SlotMoves(Part):
         me: int,
         frontier: Frontier,
         seen: SeenStore,
-        slot_of: Callable[[str], int],
+        rules: SlotRules,
         outbox: Outbox,
         accept: Callable[[Kind, Sequence[Any]], None],
-        *,
-        moves_domains: bool = True,
         complain: Callable[[str], None] = logger.error,
-        for_other_drone: ForOtherDrone = unchanged,
-        slots: int = SLOTS,
     ) -> None:
         """Resume from the checkpoint.
 
-        `slot_of` is Partition.slot; each group has so many `slots`. `moves_domains` is False if
-        hosts move, and domains do not. `accept` takes LINKS, REQUESTS and QUEUED items of slots
-        that are here, as they come in batches. `complain` is called with one line for each slot
-        that did not come whole.
+        `accept` takes LINKS, REQUESTS and QUEUED items of slots that are here, as they come in
+        batches. `complain` is called with one line for each slot that did not come whole.
         """
-        self._for_other_drone = for_other_drone
+        self._slot_of = rules.slot_of
+        self._for_other_drone = rules.for_other_drone
         self.map: SlotMap | None = None  # the latest that was learned
         # By slot: 1 if it is here, so that its links are submitted and its hosts requested
         self.owned = bytearray()
@@ -76,7 +70,6 @@ class SlotMoves(Part):
         self._me = me
         self._frontier = frontier
         self._seen = seen
-        self._slot_of = slot_of
         self._outbox = outbox
         self._accept = accept
         # Submits some of the links of a large page that wait; returns whether there were any
@@ -86,16 +79,7 @@ class SlotMoves(Part):
         self.unpacker = SlotUnpacker(frontier.moves, seen, ParkedItems(db), complain)
         self.packer: SlotPacker | None = None
         if isinstance(seen, ExportsKeys):
-            self.packer = SlotPacker(
-                frontier.moves,
-                seen,
-                slot_of,
-                self._send_piece,
-                self._end_step,
-                for_other_drone,
-                moves_domains=moves_domains,
-                slots=slots,
-            )
+            self.packer = SlotPacker(frontier.moves, seen, rules, self._send_piece, self._end_step)
         # The steps that are left for each slot that is on its way. There is more than one only if
         # the map has changed again before all slots were where they belong.
         self._plans: dict[int, list[tuple[int, int]]] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from webcrawl.base import readable
 from webcrawl.base.model import Packed
 from webcrawl.base.zstd_frame import pack, unpack
-from webcrawl.crawl.hive.partition import range_of
+from webcrawl.crawl.hive.partition import SLOTS, range_of
 from webcrawl.frontier.host_handover import HostHandover, Piece
 from webcrawl.frontier.seen.protocol import ExportsKeys, SeenStore
 from webcrawl.store.crawldb import CrawlDB
@@ -62,6 +63,17 @@ def links_for_others(records: Iterable[Packed], for_other_drone: ForOtherDrone) 
     return [link for record in records if (link := for_other_drone(record)) is not None]
 
 
+@dataclass(frozen=True, slots=True)
+class SlotRules:
+    """How a hive divides URLs into slots, and what of a slot another drone takes."""
+
+    slot_of: Callable[[str], int]  # Partition.slot: the slot of a host
+    slots: int = SLOTS  # of each group of drones
+    # a registered domain is in one slot, and moves with it; False: hosts move, and domains do not
+    moves_domains: bool = True
+    for_other_drone: ForOtherDrone = unchanged
+
+
 class SlotPacker:
     """Packs frozen slots, in passes over the hosts: each packs all that are frozen when it begins.
 
@@ -74,27 +86,19 @@ class SlotPacker:
         self,
         moves: HostHandover,
         seen: ExportsKeys,
-        slot_of: Callable[[str], int],
+        rules: SlotRules,
         put: Callable[[int, Item], None],
         on_packed: Callable[[int], None],
-        for_other_drone: ForOtherDrone | None = None,
-        *,
-        moves_domains: bool,
-        slots: int,
     ) -> None:
-        """`put` takes SLOT items for a drone; `on_packed` is called with each slot after its last.
-
-        If `moves_domains`, a registered domain is in one slot, and moves with it. `slots` is the
-        number of slots of each group.
-        """
-        self._slots = slots
+        """`put` takes SLOT items for a drone; `on_packed` is called with each slot after its last."""
         self._moves = moves
         self._seen = seen
-        self._slot_of = slot_of
+        self._slot_of = rules.slot_of
+        self._slots = rules.slots
+        self._moves_domains = rules.moves_domains
+        self._for_other_drone = rules.for_other_drone
         self._put = put
         self._on_packed = on_packed
-        self._moves_domains = moves_domains
-        self._for_other_drone = for_other_drone or unchanged
         # All slots that are frozen and not yet packed, and the drone that gets each
         self.targets: dict[int, int] = {}
         # Those of them that the present pass packs, and what it has counted of each
