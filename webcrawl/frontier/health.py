@@ -362,17 +362,24 @@ def retry_time(link: Link, now: float, first: float) -> float:
 
 
 def book_recovery(host: Host, link: Link, now: float, first: float) -> None:
-    """Book a good answer of the host, which shows that the errors before it were their URLs' own.
+    """Book a good answer of a host that has failed, or of whose URLs some have.
 
-    The host is healthy, and the URLs with errors in a row come sooner than after a failure of the
-    host: as if they had been requested now, with `first` seconds as the first wait. Nothing changes
-    if the answer says nothing of these errors.
+    `Booking` calls this for each answer that is no fault, if such failures are noted in the host's
+    record. The answer shows that the errors before it were their URLs' own:
+
+    - The URLs that wait after these errors come sooner than after a failure of the host: as if they
+      had been requested now, with `first` seconds as the first wait.
+    - URLs of the link's kind are no longer held to be bad.
+    - The host is healthy.
+
+    Nothing changes if the answer says nothing of these errors.
     """
     failed = host.failed
-    if failed is not None and _leaves_errors_open(failed, link):
-        return
-    if failed is not None and failed.errors_in_a_row and host.later:
-        _bring_forward(host, failed, now, first)
+    if failed is not None:
+        if _leaves_errors_open(failed, link):
+            return
+        if failed.errors_in_a_row and host.later:
+            _bring_forward(host, failed, now, first)
     host.bad.pop(_kind(link), None)
     mark_healthy(host)
 

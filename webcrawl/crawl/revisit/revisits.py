@@ -477,9 +477,15 @@ class Revisits:
     # -- what signals have had fetched
 
     def _requeue_if_fetched_ahead(self, record: PageRecord, now: float) -> bool:
-        """Queue a record again if its page was fetched ahead, or is under way. Return whether it was.
+        """Queue a record again if a fetch ahead of its turn spares it one now. Return whether it does.
 
-        False, too, if what was found ahead does not spare the page its own fetch.
+        `_pop_next` calls this when a page's turn has come. A signal (a sitemap, feed or hub) may
+        have had the page fetched before that, by a link of its own. There are three cases:
+
+        - That link is still under way: the record waits UNDER_WAY seconds for its end.
+        - The fetch has ended: the record takes over what it found, and its next turn is set as
+          after a fetch.
+        - Nothing was found, or the page was announced again since: it is to be fetched in its turn.
         """
         if not self.ahead.count:
             return False
@@ -488,17 +494,21 @@ class Revisits:
         if not is_foreign and self.ahead.is_under_way(record.url, now):
             self.retry(record, now, UNDER_WAY)
             return True
-        # Before `pop_findings`, which forgets the signal: the page was announced once more since that fetch.
-        is_announced = self.ahead.asks(record.url)
+        is_announced_again = self.ahead.asks(record.url)  # `pop_findings` forgets the signal
         found = self.ahead.pop_findings(record)
-        if found is None or not self._take_over(record, found) or is_announced:
+        has_taken_over = found is not None and self._take_over(record, found)
+        if found is None or not has_taken_over or is_announced_again:
             return False
+        self._queue_as_fetched(record, found.fetched, now)
+        return True
+
+    def _queue_as_fetched(self, record: PageRecord, fetched: float, now: float) -> None:
+        """Set the next turn of a page that was fetched ahead, at this time."""
         if record.listing:
             self.keep_listing(record, now)
         else:
             # The policy counts from now, and the fetch was earlier.
-            self._queue_by_policy(record, now, now - found.fetched)
-        return True
+            self._queue_by_policy(record, now, now - fetched)
 
     def _take_over(self, record: PageRecord, found: PageRecord) -> bool:
         """Put findings of a fetch ahead into the record; return False if it must be fetched.

@@ -80,24 +80,38 @@ class Portions:
         self.links += len(links) - start
 
     def pop_due(self, now: float, *, paced: bool = True) -> Portion | None:
-        """Remove and return the next portion, if there is one and it is time for it.
+        """Remove and return the next portion, or None if there is none, or not yet.
 
-        `paced`: there are others, whom portions would hold up.
+        The crawl calls this each time that it looks for a link to fetch, and submits the links it
+        gets. The row goes in the same transaction, so that a kill loses and repeats no link.
+
+        `paced`: portions come PACE seconds apart at least, because other links wait too. Where
+        nothing else waits, 720,000 links that were left at the end of a crawl enter in less than a
+        second, and by this pace in 55.
+
+        Raise DamagedFile if the row cannot be read.
         """
-        # Where nothing else waits, 720,000 links that were left at the end of a crawl enter in less
-        # than a second, and by this pace in 55.
         has_to_wait = paced and now < self.ready_at
         if not self.links or has_to_wait:
             return None
         self.ready_at = now + PACE
+        number, turn, portion = self._read_first()
+        self._db.execute("DELETE FROM portion WHERE id = ?", (number,))
+        self._turn = turn
+        self.links -= len(portion.links)
+        return portion
+
+    def _read_first(self) -> tuple[int, int, Portion]:
+        """Return the first row in the order of turns: its id, its turn, and the portion.
+
+        Raise DamagedFile if its checksum is wrong, or it holds no portion.
+        """
         ((number, *row),) = self._db.query(FIRST)
         if not rowcrc.agrees(rowcrc.portion, row):
             raise DamagedFile(self._db.path, 0, f"table portion, {number}: wrong checksum")
+        turn, _, _, packed, _ = row
         try:
-            portion = Portion.unpack(zstd_frame.unpack(row[3]))
+            portion = Portion.unpack(zstd_frame.unpack(packed))
         except (ValueError, TypeError) as error:
             raise DamagedFile(self._db.path, 0, f"table portion, {number}: {error}") from error
-        self._turn = row[0]
-        self._db.execute("DELETE FROM portion WHERE id = ?", (number,))
-        self.links -= len(portion.links)
-        return portion
+        return number, turn, portion

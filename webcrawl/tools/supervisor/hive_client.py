@@ -216,10 +216,17 @@ async def order_drones(
     name: str,
     words: Sequence[str],
 ) -> str:
-    """Give a command to the drones that are there; wait until their checkpoints have it.
+    """Give a command to all drones, wait for their answers, and return what to tell the user.
 
-    Return what to tell the user. Raise CommandError if the drones do not carry the command out, or
-    NoAnswer if they may do so yet.
+    `webcrawl ctl` and the dashboard call this for each command that goes to all drones
+    (`is_order`). The hive's server numbers and keeps the command. Each drone that is alive reads it
+    there, and reports its number once its own checkpoint has it: then a kill undoes nothing.
+
+    `folder`: of the hive, if it is on this machine. `there`: the drones that were alive when the
+    command was given.
+
+    Raise CommandError if the drones do not carry the command out, or NoAnswer if they may do so
+    yet.
     """
     try:
         async with aclosing(make_operator()) as operator:
@@ -229,23 +236,26 @@ async def order_drones(
         # The server of a hive ends with the hive.
         has_stopped = name == "stop" and await _wait_for_end(folder)
         if not has_stopped:
-            kind = CommandError if isinstance(error, Full) else NoAnswer
-            raise kind(
-                f"the hive's server is {error.state}: {text_without_credentials(str(error))}"
-            ) from error
-        return f"{name}: done by {count(len(there), 'drone')}"
+            raise _server_failure(error) from error
+        return _done_by(there, name)
     _check_refusals(hive, number)
-    if name == "stop":
-        return f"{name}: done by {count(len(there), 'drone')}"
-    away = [drone for drone in sorted(there) if drone not in hive.leases]
-    missed = [str(drone) for drone in away if _is_missed(hive, drone, number)]
-    if missed:
-        raise NoAnswer(
-            f"{name}: drones {', '.join(missed)} ended before they answered; they receive the "
-            "command when they are back"
-        )
-    done = [drone for drone in there if _has_carried_out(hive, drone, number)]
-    return f"{name}: done by {count(len(done), 'drone')}"
+    if name == "stop":  # the drones end, and most are gone by now
+        return _done_by(there, name)
+    _check_ended(hive, there, name, number)
+    return _done_by([drone for drone in there if _has_carried_out(hive, drone, number)], name)
+
+
+def _server_failure(error: Away) -> CommandError | NoAnswer:
+    """Return the error to raise if the hive's server was away during a command.
+
+    A server that is full has not taken the command; any other may have.
+    """
+    text = f"the hive's server is {error.state}: {text_without_credentials(str(error))}"
+    return CommandError(text) if isinstance(error, Full) else NoAnswer(text)
+
+
+def _done_by(drones: Collection[int], name: str) -> str:
+    return f"{name}: done by {count(len(drones), 'drone')}"
 
 
 async def _wait_for_answers(operator: Operator, name: str, number: int) -> HiveView:
@@ -289,6 +299,17 @@ async def _wait_for_end(folder: HiveFolder | None) -> bool:
     while folder.is_supervised and time.monotonic() < end:  # noqa: ASYNC110 - it has no event
         await asyncio.sleep(LOOK_SECONDS)
     return not folder.is_supervised
+
+
+def _check_ended(hive: HiveView, there: Collection[int], name: str, number: int) -> None:
+    """Raise NoAnswer if drones that were there have ended without carrying the command out."""
+    away = [drone for drone in sorted(there) if drone not in hive.leases]
+    missed = [str(drone) for drone in away if _is_missed(hive, drone, number)]
+    if missed:
+        raise NoAnswer(
+            f"{name}: drones {', '.join(missed)} ended before they answered; they receive the "
+            "command when they are back"
+        )
 
 
 def _has_carried_out(hive: HiveView, drone: int, number: int) -> bool:
