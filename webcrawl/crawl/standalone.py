@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from inspect import isawaitable
@@ -84,6 +84,30 @@ class _Ended(Exception):  # noqa: N818 - reads as what it is
     """Raised for a page that is beyond the crawl's limit: the next run has it again."""
 
 
+class RunLimits:
+    """The settings CLOSESPIDER_TIMEOUT, _PAGECOUNT and _BYTES, of Scrapy's CloseSpider.
+
+    Time and pages are those of this run; bytes are those of all runs.
+    """
+
+    def __init__(self, values: CheckedSettings, counters: Counter[str]) -> None:
+        """Begin to count time and pages. `counters`: the crawl's, which go on counting."""
+        self._values = values
+        self._counters = counters
+        self._begun = time.monotonic()
+        self._answers_before = counters["answers"]
+
+    def reached(self) -> Iterator[str]:
+        """Yield the reason to close for each limit that is reached."""
+        values, counters = self._values, self._counters
+        if 0 < values["CLOSESPIDER_TIMEOUT"] <= time.monotonic() - self._begun:
+            yield "closespider_timeout"
+        if 0 < values["CLOSESPIDER_PAGECOUNT"] <= counters["answers"] - self._answers_before:
+            yield "closespider_pagecount"
+        if 0 < values["CLOSESPIDER_BYTES"] <= counters["bytes"]:
+            yield "closespider_bytes"
+
+
 class Standalone:
     """Opens a crawl, drives it until nothing is left or it is told to stop, and closes it.
 
@@ -92,8 +116,27 @@ class Standalone:
     when that returns.
     """
 
+    # -- set by `open`, in this order
+
+    slots: int  # downloads at once, as many as the limit of open files allows
+    network: Network
+    running: Running  # the downloads under way, to end them with the crawl
+    barrier: Barrier  # between answers and checkpoints
+    timer: DueTimer  # wakes the loop when a host is due
+    fetching: Fetching  # the step `fetch`
+    making: PageMaking  # the step `visit`
+    finish: Callable[[Trip], None]  # the step that books a page
+    hear: Callable[[Trip], list[Page]]  # the step for a robots.txt
+    _stats: StatsWriting
+    _limits: RunLimits
+
     def __init__(self, values: CheckedSettings, given: Mapping[str, Any], deliver: Deliver) -> None:
-        """`values`: the checked settings; `given`: the user's own, as they were written."""
+        """Open nothing yet: `open` does.
+
+        `values`: the checked settings.
+        `given`: the user's own settings, as they were written.
+        `deliver`: gets every page that is news; the page is finished when that returns.
+        """
         self._values = values
         self._deliver = deliver
         # the reason of the end, once the crawl is to stop
@@ -246,9 +289,7 @@ class Standalone:
         space.start()
         self._stats = StatsWriting(run, folder, lambda: self.errors)
         self._stats.begin()
-        # When this run began, and the counters then: limits are on what this run does.
-        self._begun = time.monotonic()
-        self._before = Counter(run.crawl.parts.counters)
+        self._limits = RunLimits(values, run.crawl.parts.counters)
         looking = Loop(self._look)
         looking.start(LOOK_INTERVAL, now=False)
         sweep = Sweep(run.crawl, network, self.running, lambda: self.is_full, run.fail)
@@ -352,19 +393,10 @@ class Standalone:
         driver = self.driver
         if driver is not None:
             driver.look()
-            self._heed_limits()
+            for reason in self._limits.reached():
+                self.stop(reason)
             if not driver.busy:
                 self.be_idle()
-
-    def _heed_limits(self) -> None:
-        """Stop at a limit of Scrapy's CloseSpider: of this run, but of all runs for the bytes."""
-        values, counters = self._values, self.run.crawl.parts.counters
-        if 0 < values["CLOSESPIDER_TIMEOUT"] <= time.monotonic() - self._begun:
-            self.stop("closespider_timeout")
-        if 0 < values["CLOSESPIDER_PAGECOUNT"] <= counters["answers"] - self._before["answers"]:
-            self.stop("closespider_pagecount")
-        if 0 < values["CLOSESPIDER_BYTES"] <= counters["bytes"]:
-            self.stop("closespider_bytes")
 
     def _hold(self, why: str) -> str:
         """Fetch nothing for this reason, or go on if it is empty; return that in words."""

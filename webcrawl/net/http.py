@@ -91,7 +91,19 @@ class HttpClient:
         logins: Logins | None = None,
         verifying: VerifyingContext = verifying_context,
     ) -> None:
-        """`logins` go to their hosts only; `verifying` makes the TLS contexts for these hosts."""
+        """Open no connection yet.
+
+        `access`: to the network: DNS, sockets, room in memory, bandwidth.
+        `bounds`: of time and size, for each download.
+        `user_agent`: the header, as it is sent.
+        `keep_at_most`: connections that stay open for their hosts' next requests.
+        `tls`: the context for all hosts without a login; None: the crawl's own.
+        `http2`: with which servers HTTP/2 is spoken.
+        `contact`: the header From; empty: none is sent.
+        `signing`: signs every request.
+        `logins`: go to their hosts only.
+        `verifying`: makes the TLS contexts for the hosts that have logins.
+        """
         self._writer = RequestWriter(user_agent, contact, signed=signing is not None)
         self._signing = signing
         self._bounds = bounds

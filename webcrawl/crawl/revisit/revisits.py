@@ -94,8 +94,15 @@ class Revisits:
         counters: Counter[str] | None = None,
         resumes: bool = True,
     ) -> None:
-        """`rate`: pages per second. `key`: of fingerprints of URLs. `counters`: the crawl's.
+        """Go on from the last checkpoint.
 
+        `policy`: says when a page is to be fetched again.
+        `rate`: the budget, in pages per second.
+        `random`: the crawl's chance.
+        `memory`: bytes that the queue may take.
+        `key`: of the fingerprints of URLs.
+        `floor`: seconds between two fetches of a page at least.
+        `counters`: the crawl's.
         `resumes`: the run before had this policy, too.
         """
         db.need("revisit")

@@ -174,9 +174,13 @@ class FileStorage(Part):
     ) -> None:
         """Check the store, and begin to send what earlier runs have left. Nothing is waited for.
 
-        With `keep` the local files stay. `open_folder` is called in the thread that sends.
-        `is_stopping` returns whether the operator has stopped the crawl. `clock` measures
-        intervals, and `now` returns the time.
+        `root`: the JOBDIR, under which the files lie.
+        `address`: of the store, for messages.
+        `keep`: whether the local files stay.
+        `open_folder`: opens the store; it is called in the thread that sends.
+        `is_stopping`: whether the operator has stopped the crawl.
+        `clock`: measures intervals.
+        `now`: the time, in seconds since 1970.
         """
         self._db = db
         self._outputs = outputs

@@ -401,9 +401,13 @@ class CrawlTables(TableWriter):
         left_out: Callable[[int], None] = lambda _: None,
         full: int = MAX_STREAM_BYTES,
     ) -> None:
-        """`host_failures` returns HOST_MAX_FAILURES, which may change during the crawl.
+        """Go on after the rows that the last checkpoint has.
 
-        `follows_redirect`, `max_length` and `left_out` are those of LinkRows.
+        `root`: the JOBDIR, under which the files lie.
+        `follows_redirect`, `max_length`, `left_out`: those of LinkRows.
+        `clock`: the time, in seconds since 1970.
+        `host_failures`: returns HOST_MAX_FAILURES, which may change during the crawl.
+        `full`: bytes of a stream at which it is converted.
         """
         super().__init__(db, outputs, root, PAGES_KEY, full=full)
         self._clock = clock
