@@ -22,15 +22,15 @@ class DiskSpace:
     While it is held, requests under way are finished, and checkpoints continue.
     """
 
-    def __init__(self, folder: Path, least: int, hold: Callable[[str], str]) -> None:
+    def __init__(self, folder: Path, least: int, set_pause_reason: Callable[[str], str]) -> None:
         """Hold the crawl if less than `least` MiB are free on the disk of `folder`.
 
-        `hold` is called with the reason for which nothing is to be fetched, or with an empty one to
-        let the crawl go on; it returns in words what happens then.
+        `set_pause_reason` is called with the reason for which nothing is to be fetched, or with an
+        empty one to let the crawl go on. It returns in words what happens then.
         """
         self._folder = folder
         self._least = least
-        self._hold = hold
+        self._set_pause_reason = set_pause_reason
         self._paused = False
         self._loop = Loop(self.look)
 
@@ -56,7 +56,7 @@ class DiskSpace:
         if is_short == self._paused:
             return
         self._paused = is_short
-        then = self._hold("disk nearly full" if is_short else "")
+        then = self._set_pause_reason("disk nearly full" if is_short else "")
         if is_short:
             logger.warning(
                 "%d MiB are free for %s, less than MIN_FREE_DISK = %d: fetching is paused until there is more",

@@ -206,7 +206,7 @@ class Since:
         if bears_no_condition or _failed_before(trip):
             known.page = None  # without a page `known` has no conditions
         else:
-            self._hold(known, known.page)
+            self._reserve_memory(known, known.page)
         return known
 
     def resolve_answer(self, trip: Trip, known: LatestCapture, answer: Exchange) -> Exchange:
@@ -236,7 +236,7 @@ class Since:
         while len(self._signs_against) > HOSTS_REMEMBERED:
             del self._signs_against[next(iter(self._signs_against))]
 
-    def _hold(self, known: LatestCapture, page: Exchange) -> None:
+    def _reserve_memory(self, known: LatestCapture, page: Exchange) -> None:
         """Count the memory of an earlier page, or let go of the page if there is no room.
 
         Without the page, its URL is requested without a condition.
@@ -247,9 +247,9 @@ class Since:
             return
         self._bytes_at_hand += size
         # when `known` is freed: nothing else tells when the download has ended, in whatever way
-        finalize(known, self._let_go, size)
+        finalize(known, self._release_memory, size)
 
-    def _let_go(self, size: int) -> None:
+    def _release_memory(self, size: int) -> None:
         self._bytes_at_hand -= size
 
     async def compare(self, exchange: Exchange) -> None:

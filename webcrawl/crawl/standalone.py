@@ -284,7 +284,7 @@ class Standalone:
         self.driver = Driver(self, self.barrier, values["SCRAPER_SLOT_MAX_ACTIVE_SIZE"])
         regular = RegularCheckpoints(run.keeping, values["CHECKPOINT_INTERVAL"])
         regular.begin(run.crawl, self._outputs)
-        space = DiskSpace(folder, values["MIN_FREE_DISK"], self._hold)
+        space = DiskSpace(folder, values["MIN_FREE_DISK"], self._pause_fetching)
         in_force.listen(["MIN_FREE_DISK"], space.change)
         space.start()
         self._stats = StatsWriting(run, folder, lambda: self.errors)
@@ -398,7 +398,7 @@ class Standalone:
             if not driver.busy:
                 self.be_idle()
 
-    def _hold(self, why: str) -> str:
+    def _pause_fetching(self, why: str) -> str:
         """Fetch nothing for this reason, or go on if it is empty; return that in words."""
         self.run.crawl.parts.set_pause_reason(why)
         self.wake()

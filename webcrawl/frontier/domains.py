@@ -167,7 +167,7 @@ class Domains:
             if status in REDIRECTS and self._leads_to_known(domain, link.url):
                 self._budgets.redirected(domain)
             else:
-                self._answered(domain, link, status, new=new)
+                self._record_page(domain, link, status, new=new)
         if host.listed is not None:
             # Sitemaps are measured by the pages that they bring, and not by themselves.
             is_other_kind = link.history or link.request or link.is_own or is_sitemap(link.path)
@@ -175,7 +175,7 @@ class Domains:
                 host.listed.record_page(listed=from_sitemap(link.path.encode()), new=new)
         self.forget(link)
 
-    def _answered(self, domain: str, link: Link, status: int, *, new: bool) -> None:
+    def _record_page(self, domain: str, link: Link, status: int, *, new: bool) -> None:
         """Book a charged page in its domain's budget and, for large domains, in its families.
 
         If a family is freed by it, some of its folded URLs go on.

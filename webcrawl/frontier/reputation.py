@@ -135,20 +135,20 @@ class Votes:
 
     def flush(self) -> None:
         """Write the rest of what is sorted."""
-        for _ in self._rest():
+        for _ in self._write_rest():
             pass
 
-    def _rest(self) -> Iterator[None]:
+    def _write_rest(self) -> Iterator[None]:
         while self._written < len(self._sorted):
             self._write()
             yield
 
     def prepare(self) -> Iterator[None]:
         """Write in slices what waits now."""
-        yield from self._rest()
+        yield from self._write_rest()
         if self._targets:
             self._sort()
-        yield from self._rest()
+        yield from self._write_rest()
 
 
 # Other domains are counted because domains cost money, and pages do not (IRLbot).

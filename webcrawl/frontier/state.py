@@ -116,7 +116,7 @@ def open_frontier(
         core.deferred.hosts += hosts
         version, words, gauss = saved["random"]
         random.setstate((version, tuple(words), gauss))
-    db.join(FrontierPart(db, core, random, _learn(db, shape.memory // LEARNT, rules)))
+    db.join(FrontierPart(db, core, random, _restore_popularity(db, shape.memory // LEARNT, rules)))
     return frontier
 
 
@@ -127,7 +127,7 @@ def read_core(db: CrawlDB, shape: Shape, rules: Rules) -> Core:
     return Core(_open_queues(db, shape, rules, saved, Random()), rules, NO_HOOKS, 0.0)
 
 
-def _learn(db: CrawlDB, memory: int, rules: Rules) -> Popularity | None:
+def _restore_popularity(db: CrawlDB, memory: int, rules: Rules) -> Popularity | None:
     """Give the prioritizer what it has learnt up to the last checkpoint, if it learns."""
     if not isinstance(rules.prioritizer, Learning):
         return None

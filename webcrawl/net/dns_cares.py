@@ -70,16 +70,16 @@ class Channel:
         self._open.add(future)
         self.queries += 1
         try:
-            self._ares.query(name, qtype, callback=partial(self._answered, future))
+            self._ares.query(name, qtype, callback=partial(self._on_result, future))
         except ValueError:  # a name that c-ares cannot encode
-            self._answered(future, None, pycares.errno.ARES_EBADNAME)
+            self._on_result(future, None, pycares.errno.ARES_EBADNAME)
         except pycares.AresError as error:  # it may have called back before
-            self._answered(future, None, error.args[0])
+            self._on_result(future, None, error.args[0])
         if self._timer is None and self._open:
             self._timer = self._loop.call_later(TIMEOUT_CHECK_INTERVAL, self._tick)
         return future
 
-    def _answered(
+    def _on_result(
         self, future: asyncio.Future[Result], result: pycares.DNSResult | None, error: int | None
     ) -> None:
         """Hand c-ares' result to the query's caller; close a channel after its last one."""

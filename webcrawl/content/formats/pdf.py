@@ -196,7 +196,7 @@ class PdfProcess(DocumentWorker):
         Raise OSError if no process can be started.
         """
         try:
-            links, title, text, note = self.ask(body, _answered)
+            links, title, text, note = self.ask(body, _parsed_answer)
         except WorkerDied:
             return DocumentLinks(url, "", note="pdf:died")
         return DocumentLinks(
@@ -204,6 +204,6 @@ class PdfProcess(DocumentWorker):
         )
 
 
-def _answered(answer: Any) -> tuple[list[str], str, str, str]:
+def _parsed_answer(answer: Any) -> tuple[list[str], str, str, str]:
     links, title, text, note = answer
     return [str(link) for link in links], str(title), str(text), str(note)

@@ -133,10 +133,10 @@ class ControlServer:
                 logger.debug("control: a connection could not be accepted: %s", error)
                 await asyncio.sleep(RETRY)
                 continue
-            self._take(loop, connection)
+            self._serve_connection(loop, connection)
             await asyncio.sleep(0)  # many at once are no reason for the crawl to wait
 
-    def _take(self, loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
+    def _serve_connection(self, loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
         """Serve a connection in a task.
 
         If there are too many, the one that has waited longest for its line is disconnected in its
@@ -186,13 +186,13 @@ class ControlServer:
                     return
                 self._open.pop(task, None)
                 self._busy.add(task)
-                said = await self._answered(line)
+                said = await self._answer_line(line)
                 self._wait(task)
                 await _send(loop, connection, said)
                 # what is there already is sent and received without a turn of the loop
                 await asyncio.sleep(0)
 
-    async def _answered(self, line: bytes) -> bytes:
+    async def _answer_line(self, line: bytes) -> bytes:
         """Return the answer to a request line; errors are answers, too, and end nothing."""
         try:
             command, words = read_request(line)

@@ -299,7 +299,7 @@ class DroneRunner:
         self._is_late = False
         self._let_rest(all_rest=beat.all_rest)
         if beat.map is not None:  # after the commands: they say which drones are lost
-            self._learn(SlotMap.unpack(beat.map))
+            self._apply_map(SlotMap.unpack(beat.map))
         released = {
             drone for command in beat.commands if command.name == RELEASE for drone in command.args
         }
@@ -388,7 +388,7 @@ class DroneRunner:
             logger.info("this drone is no member of the hive any more: others have its hosts")
             self._end_crawl()
 
-    def _learn(self, slots: SlotMap) -> None:
+    def _apply_map(self, slots: SlotMap) -> None:
         """Take a slot map, unless the drone has one as late."""
         if slots.generation > self._parts.drone.slots.generation:
             wanted = self._parts.obeyed.wanted

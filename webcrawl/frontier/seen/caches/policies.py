@@ -118,12 +118,12 @@ class StaticCache:
             if key not in met:
                 missed.append(position)
                 if self._left:
-                    self._learn(key)
+                    self._count_request(key)
                 elif key in self._expected:
                     met.add(key)
         return missed
 
-    def _learn(self, key: int) -> None:
+    def _count_request(self, key: int) -> None:
         """Count a request; with the last one to learn from, keep the most popular keys."""
         counts = self._counts
         counts[key] += 1
