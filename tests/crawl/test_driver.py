@@ -31,8 +31,8 @@ class Steps:
         trip.outcome = Outcome(200)
         return True
 
-    def hear(self, trip):
-        self.done.append(("hear", trip))
+    def visit_own(self, trip):
+        self.done.append(("visit_own", trip))
         return []
 
     def visit(self, trips):
@@ -122,7 +122,7 @@ class TestLife:
         steps = Steps(trip)
         run(steps, until_rest)
 
-        assert steps.done == [("hear", trip), trip]
+        assert steps.done == [("visit_own", trip), trip]
         assert steps.visits == []
 
     @pytest.mark.parametrize("step", ["fetch", "process"])

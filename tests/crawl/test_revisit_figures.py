@@ -33,7 +33,7 @@ class Job:
     def end(self, judged, status=200):
         answer = exchange(URL, b"body", status=status)
         answer.state.revisit = judged
-        self.counts.hear(Link(URL), Outcome(status), answer)
+        self.counts.record_end(Link(URL), Outcome(status), answer)
 
 
 @pytest.fixture(name="job")
@@ -69,7 +69,7 @@ def test_what_is_no_revisit(job):
     """A new page, an answer to something else and a failure are not counted."""
     job.end(PageJudgement(Change.NEW))
     job.end(None)
-    job.counts.hear(Link(URL), Outcome(Status.TIMEOUT), None)
+    job.counts.record_end(Link(URL), Outcome(Status.TIMEOUT), None)
 
     assert not job.counters
 

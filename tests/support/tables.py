@@ -66,10 +66,10 @@ class Job:
             CrawlTables(self.db, self.outputs, root, full=full, **OPTIONS) if tables else None
         )
         if tables:
-            self.log.hearers.append(self.tables.hear)
+            self.log.hearers.append(self.tables.record_end)
         self.changes = ChangeTable(self.db, self.outputs, root, full=full) if changes else None
         if changes:
-            self.log.hearers.append(self.changes.hear)
+            self.log.hearers.append(self.changes.record_end)
 
         self.documents = (
             DocumentTable(self.db, self.outputs, root, near=4, chunk_size=chunks, full=full)

@@ -318,7 +318,7 @@ class RereadingSteps(ScraperSteps):
         await self._downloader.read_ahead(trip)
         return True
 
-    def hear(self, trip: Trip) -> PageOrError:
+    def visit_own(self, trip: Trip) -> PageOrError:
         return self.visit([trip])[0]
 
     def request(self, link: Link, trip: Trip) -> Request:

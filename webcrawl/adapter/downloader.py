@@ -112,7 +112,7 @@ class FrontierDownloader:
         """
         fits = self.capacity.fit(values)
         self.total_concurrency = fits.fetches
-        self.network.http.keep(fits.kept)
+        self.network.http.set_idle_limit(fits.kept)
 
     # -- Scrapy's side
 

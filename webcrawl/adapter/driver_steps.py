@@ -285,6 +285,6 @@ class FetchingSteps(ScraperSteps):
         finally:
             self.send(signals.request_left_downloader, request=request)
 
-    def hear(self, trip: Trip) -> PageOrError:
+    def visit_own(self, trip: Trip) -> PageOrError:
         self.report_received(trip)
         return self._robots.pages_of(trip)

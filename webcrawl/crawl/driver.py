@@ -73,7 +73,7 @@ class Steps(Protocol):
         Return whether there is an answer, which is visited unless the trip comes again.
         """
 
-    def hear(self, trip: Trip) -> PageOrError:
+    def visit_own(self, trip: Trip) -> PageOrError:
         """Note what a robots.txt says, or what a probe for missing pages shows."""
 
     def visit(self, trips: Sequence[Trip]) -> list[PageOrError]:
@@ -288,7 +288,7 @@ class Driver:
         """Hear a robots.txt or a probe at once, in no batch, and take it through the processors."""
         page_or_error: PageOrError
         try:
-            page_or_error = self._steps.hear(trip)
+            page_or_error = self._steps.visit_own(trip)
         except BaseException as error:  # noqa: BLE001 - as above
             page_or_error = tamed(error)
         self._begin_processing(trip, page_or_error)

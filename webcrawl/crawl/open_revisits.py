@@ -76,7 +76,7 @@ def open_revisiting(ground: Ground, frontier: Frontier) -> tuple[Revisiting, Sig
     )
     counts.now = revisiting.now
     ground.moments.join(revisiting)
-    ground.moments.on_ended.append(counts.hear)
+    ground.moments.on_ended.append(counts.record_end)
     split.pages = revisiting.__len__
     split.early = policy.early
 

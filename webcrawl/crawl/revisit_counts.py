@@ -96,7 +96,7 @@ class RevisitCounts(Part):
             observe(page, record.fetched - page.fetched, self._sample.prior, changed=changed)
             page.fetched = record.fetched
 
-    def hear(self, _link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
+    def record_end(self, _link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
         """Count what a revisit has found, also one ahead of its page's turn."""
         judgement: PageJudgement | None = exchange.state.revisit if exchange is not None else None
         if judgement is None or judgement.change is Change.NEW:

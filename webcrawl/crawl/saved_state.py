@@ -52,7 +52,7 @@ class SavedStatistics(Part):
         else:
             # A crawl of a version without statistics has lines in its log that they never heard.
             self.statistics.since = log.length
-        log.hearers.append(self.statistics.hear)
+        log.hearers.append(self.statistics.record_end)
         db.join(self)
 
     def need_scripts(self) -> dict[str, int]:

@@ -126,7 +126,7 @@ class Standalone:
     fetching: Fetching  # the step `fetch`
     making: PageMaking  # the step `visit`
     finish: Callable[[Trip], None]  # the step that books a page
-    hear: Callable[[Trip], list[Page]]  # the step for a robots.txt
+    visit_own: Callable[[Trip], list[Page]]  # the step for a robots.txt
     _stats: StatsWriting
     _limits: RunLimits
 
@@ -196,7 +196,7 @@ class Standalone:
     async def _connect(self, values: CheckedSettings, seeds: str) -> None:
         """Connect the network and the crawl: make the steps of the loop that use both.
 
-        They are `fetching`, `making` (pages of answers), `finish` and `hear` (of robots.txt).
+        They are `fetching`, `making` (pages of answers), `finish` and `visit_own` (of robots.txt).
         """
         run, network = self.run, self.network
         parts, visitor = run.crawl.parts, run.visitor
@@ -249,7 +249,7 @@ class Standalone:
         )
         self.making = PageMaking(visitor, visitor.follow, run.at_hand, run.fail, end_error=_Ended)
         self.finish = end.finished
-        self.hear = robots.pages_of
+        self.visit_own = robots.pages_of
 
     def _open_outputs(self) -> None:
         """Open the outputs that OUTPUTS names, and `news`, in the order of OUTPUTS in this file.

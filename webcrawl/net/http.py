@@ -132,7 +132,7 @@ class HttpClient:
         self._bounds = bounds
         self._deadlines.use(bounds)
 
-    def keep(self, connections: int) -> None:
+    def set_idle_limit(self, connections: int) -> None:
         """Set how many stay open for their hosts' next requests."""
         self._pool.limit = connections
 

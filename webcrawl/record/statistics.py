@@ -76,7 +76,7 @@ class Statistics:
         # media type and group, by Content-Type header
         self._media_types: dict[str, tuple[str, int]] = {}
 
-    def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+    def record_end(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Count the end of a URL (`crawl.crawl_log.Hearer`)."""
         if exchange is None:
             self.count_unanswered(outcome.status, link.url, link.path)

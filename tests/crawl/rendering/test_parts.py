@@ -17,7 +17,7 @@ def ends(crawl, visitor, url, **changes):
     """A shell is fetched, and its URL ends."""
     one = exchange(url, **{"body": SHELL, **changes})
     page = visitor.visit(Link(url), one)
-    crawl.parts.statistics.hear(Link(url), Outcome(200, 0.1, at=1.0, ended=1.0), one)
+    crawl.parts.statistics.record_end(Link(url), Outcome(200, 0.1, at=1.0, ended=1.0), one)
     return page
 
 

@@ -32,7 +32,7 @@ def answer(size=100, kind="text/html; charset=utf-8", **more):
 def heard(*ends):
     statistics = Statistics(KEY)
     for link, outcome, exchange in ends:
-        statistics.hear(link, outcome, exchange)
+        statistics.record_end(link, outcome, exchange)
     return statistics
 
 
@@ -199,7 +199,7 @@ def test_restored_statistics_go_on():
     one, two = heard(*ENDS[:6]), Statistics(KEY)
     two.restore(msgpack.unpackb(msgpack.packb(one.save()), strict_map_key=False))
     for end in ENDS[6:]:
-        two.hear(*end)
+        two.record_end(*end)
 
     assert two.save() == heard(*ENDS).save()
 

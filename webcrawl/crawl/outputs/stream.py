@@ -82,7 +82,7 @@ class Stream(PageLines):
         self._is_away = False  # whether the last try has failed, so that it is logged once
         self.lines = self  # where `PageLines` adds the lines of pages
         on_end(run, self._ended)
-        self._parts.log.hearers.append(self.hear)
+        self._parts.log.hearers.append(self.record_end)
         run.crawl.followers.add(self)
         run.behind.append(lambda: bool(self._sizes))
         looking = Loop(self._look)

@@ -48,7 +48,7 @@ class Tables(Output):
             host_failures=lambda: parts.in_force.values["HOST_MAX_FAILURES"],
             left_out=lambda links: parts.counters.update({COUNTER: links}),
         )
-        parts.log.hearers.append(self._tables.hear)
+        parts.log.hearers.append(self._tables.record_end)
         at_hand(run, link_columns)
 
     def process_item(self, item: Any) -> Any:
@@ -93,7 +93,7 @@ class Changes(Output):
 
         parts = run.crawl.parts
         self._changes = table_writer.ChangeTable(parts.db, parts.outputs, root=self.folder)
-        parts.log.hearers.append(self._changes.hear)
+        parts.log.hearers.append(self._changes.record_end)
 
     def close_spider(self) -> None:
         """Finish the files: the last checkpoint, which follows, has them."""

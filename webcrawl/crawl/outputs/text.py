@@ -49,7 +49,7 @@ class PageLines(Output):
         if self.lines is not None:
             self.lines.add(partial(page_line, page))
 
-    def hear(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
+    def record_end(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
         """Add the line of a page that has changed and that no output gets."""
         page = unprocessed(link, exchange, skips_seen=self._skips)
         if page is not None and self.lines is not None:
@@ -69,7 +69,7 @@ class Text(PageLines):
         self.lines = self._files = files = TextFiles(
             parts.db, parts.outputs, max_size=self.values["WARC_MAX_SIZE"] * MB
         )
-        parts.log.hearers.append(self.hear)
+        parts.log.hearers.append(self.record_end)
         if "index" in self.values["OUTPUTS"]:
             from webcrawl.record.fulltext.text_index import Indexer  # noqa: PLC0415 - tantivy is optional
 

@@ -425,7 +425,7 @@ class CrawlTables(TableWriter):
         """Remember the page of the URL whose end is noted next."""
         self._page = page
 
-    def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+    def record_end(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Note the end of a URL.
 
         Its rows are added when the next URL ends: the archive may write its records only after this
@@ -469,7 +469,7 @@ class ChangeTable(TableWriter):
     ) -> None:
         super().__init__(db, outputs, root, CHANGES_KEY, full=full)
 
-    def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+    def record_end(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Append the row of a fetch, if it was compared with an earlier one."""
         if exchange is not None and exchange.state.revisit is not None:
             self.add(
