@@ -9,7 +9,7 @@ from webcrawl.base.errors import RulesError
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.moments import MOMENTS, Feature, Moments
 
-OF_FRONTIER = {"both.<locals>.heard": "Reputation"}  # with what prioritizers learn
+OF_FRONTIER = {"both.<locals>.call_both": "Reputation"}  # with what prioritizers learn
 
 
 def joined(folder):

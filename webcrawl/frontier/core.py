@@ -142,11 +142,11 @@ def both(first: Heard | None, second: Heard | None) -> Heard | None:
     if first is None or second is None:
         return first or second
 
-    def heard(page: str, links: Sequence[str]) -> None:
+    def call_both(page: str, links: Sequence[str]) -> None:
         first(page, links)
         second(page, links)
 
-    return heard
+    return call_both
 
 
 # The counter of URLs that have ended with a body that is not whole. Crawls have its name in their

@@ -172,7 +172,7 @@ def on_end(run: Run, hook: Hook) -> None:
         return
     name = getattr(hook, "__qualname__", repr(hook))
 
-    def told(link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+    def call_hook(link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Call the hook; its errors are logged, except those that must end the crawl."""
         # what the hook writes is this URL's, whose page is booked, and not another's
         another = PAGE.set(None)
@@ -185,4 +185,4 @@ def on_end(run: Run, hook: Hook) -> None:
         finally:
             PAGE.reset(another)
 
-    run.crawl.parts.log.hearers.append(told)
+    run.crawl.parts.log.hearers.append(call_hook)
