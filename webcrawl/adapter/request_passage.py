@@ -248,7 +248,7 @@ class RequestSource:
 
         `robots`: makes the crawl's own requests.
         `waker`: has Scrapy's engine or the crawl's own loop ask for a request again.
-        `bandwidth`: says whether a request may go out now.
+        `bandwidth`: the limit of BANDWIDTH_MAX, of which each request reserves a part.
         `allow_classes`, `held_values`: those of the RequestIntake.
         `counts`: of requests handed out.
         """

@@ -96,7 +96,10 @@ class Steps(Protocol):
         """End the crawl because of this: the state on disk stays that of the last checkpoint."""
 
     def be_idle(self) -> None:
-        """Nothing of this loop is under way, and `next_trip` returned None: the crawl may be over."""
+        """Hear that nothing of this loop is under way, and that `next_trip` returned None.
+
+        The crawl may be over.
+        """
 
     def give_up(self) -> None:
         """Hear that pages in the processors will not come back, before `forsake` ends them."""

@@ -47,7 +47,7 @@ class HostOrders(HostInspector):
         in_force: InForce,
         uplink: Uplink,
     ) -> None:
-        """Take the parts of the crawl, put paused hosts in force, and log what is still in force."""
+        """Put paused hosts in force again, and log what is still in force by command."""
         super().__init__(sources)
         self._sheets = sheets
         self._paused_hosts = paused_hosts

@@ -112,8 +112,8 @@ class Standalone:
     """Opens a crawl, drives it until nothing is left or it is told to stop, and closes it.
 
     A *trip* is a URL's way through the crawl; `driver` calls the steps of the loop here for each:
-    `next_trip`, `fetch`, `visit`, `process`. Every page that is news goes to `deliver`, and is finished
-    when that returns.
+    `next_trip`, `fetch`, `visit` or `visit_own`, `process`, `finish`. Every page that is news goes
+    to `deliver`, and is finished when that returns.
     """
 
     # -- set by `open`, in this order

@@ -90,7 +90,10 @@ class SlotPacker:
         put: Callable[[int, Item], None],
         on_packed: Callable[[int], None],
     ) -> None:
-        """`put` takes SLOT items for a drone; `on_packed` is called with each slot after its last."""
+        """`put` takes SLOT items for a drone.
+
+        `on_packed` is called with each slot after its last item.
+        """
         self._moves = moves
         self._seen = seen
         self._slot_of = rules.slot_of

@@ -66,8 +66,8 @@ class Revisits:
     """The queue of pages to be fetched again, by due time; a part of each checkpoint.
 
     Each record is here, or in the link that fetches its page, and nowhere else. A caller takes
-    records by `pop_due`, and gives each back by `keep`, `keep_listing` or `retry` when its fetch has
-    ended.
+    records by `pop_due`, and gives each back by `keep`, `keep_listing` or `retry` when its fetch
+    has ended.
 
     The order is that of due times, and the budget says how many pages are taken by now: if nothing
     is due, pages are taken before they are, provided that the policy allows it and that there are
@@ -484,7 +484,7 @@ class Revisits:
     # -- what signals have had fetched
 
     def _requeue_if_fetched_ahead(self, record: PageRecord, now: float) -> bool:
-        """Queue a record again if a fetch ahead of its turn spares it one now. Return whether it does.
+        """Queue a record again if a fetch ahead of its turn spares it one now. Return whether so.
 
         `_pop_next` calls this when a page's turn has come. A signal (a sitemap, feed or hub) may
         have had the page fetched before that, by a link of its own. There are three cases:

@@ -57,8 +57,8 @@ class PageLook:
 class Families:
     """The families of all domains: decides which URLs wait, and learns from each page.
 
-    The frontier calls `waits` for each URL whose turn has come, and for each page `read`, `record_links`,
-    `record_page` and `forget`, in this order.
+    The frontier calls `waits` for each URL whose turn has come, and for each page `read`,
+    `record_links`, `record_page` and `forget`, in this order.
     """
 
     def __init__(self, db: CrawlDB, memory: int) -> None:

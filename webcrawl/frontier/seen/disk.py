@@ -31,8 +31,8 @@ from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-# Known records that one `pop_new` passes over, or up to twice as many: four rows of U, which may have to
-# be read from a busy disk.
+# Known records that one `pop_new` passes over, or up to twice as many: four rows of U, which may
+# have to be read from a busy disk.
 PASSED = PIECE
 
 

@@ -65,7 +65,8 @@ class WaitingRecords:
         self._records: list[bytes] = []
         # what is written of it: first ordinal, number of records
         self._saved: tuple[int, int] | None = None
-        # The row that was read last: `pop_records` comes to it again, as one call takes a part of a row.
+        # The row that was read last: `pop_records` comes to it again, as one call takes a part of a
+        # row.
         self._open: _Row | None = None
 
     def __len__(self) -> int:
