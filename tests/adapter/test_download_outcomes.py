@@ -28,7 +28,7 @@ class Network:
     def __init__(self):
         self.answers = []
 
-    def answered(self, url, ended):
+    def record_answer(self, url, ended):
         del ended
         self.answers.append(url)
 

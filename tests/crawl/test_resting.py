@@ -48,7 +48,7 @@ def _crawl(tmp_path, clock):
     """Its only host has failed until it was deferred, and would be tried again."""
     db = CrawlDB(tmp_path)
     frontier = make(db)
-    seen = SimpleNamespace(pending=0, busy=False, take=lambda most: [])
+    seen = SimpleNamespace(pending=0, busy=False, pop_new=lambda most: [])
     parts = dict.fromkeys(field.name for field in fields(Parts))
     parts |= {
         "db": db,
