@@ -92,7 +92,15 @@ def test_a_host_that_has_given_pages_is_blocked_after_three_in_a_row(db):
     )
     final = [url for *_, url, vendor, final in requested if final and not vendor]
 
-    assert [vendor for *_, vendor, _ in requested[:7]] == ["", "", "", "", "anubis", "anubis", "anubis"]
+    assert [vendor for *_, vendor, _ in requested[:7]] == [
+        "",
+        "",
+        "",
+        "",
+        "anubis",
+        "anubis",
+        "anubis",
+    ]
     assert sorted(final) == urls(8)
     assert requested[7][0] - requested[6][0] > 200
 
@@ -120,7 +128,9 @@ def test_urls_that_alone_are_blocked_end_when_they_are_so_again(db):
 
     requested = crawl(frontier, lambda url, _: BLOCK_PAGE if url in urls(20)[5:8] else OK)
 
-    assert Counter(url for _, url, vendor, _ in requested if vendor) == dict.fromkeys(urls(20)[5:8], 2)
+    assert Counter(url for _, url, vendor, _ in requested if vendor) == dict.fromkeys(
+        urls(20)[5:8], 2
+    )
     assert {url for *_, url, _, final in requested if final} == set(urls(20))
     assert requested[-1][0] < HOUR
     assert len(frontier) == 0

@@ -123,7 +123,7 @@ class RereadingScheduler(FrontierScheduler):
             archiving=self.run.archiving,
             barrier=downloader.barrier,
             bandwidth=Bandwidth(),
-            is_cut_short=lambda: downloader.inline.has_cancelled_awaited,
+            has_cancelled_awaited=lambda: downloader.inline.has_cancelled_awaited,
             fail=self.fail,
         )
         # No links are followed, so none are read of PDFs

@@ -302,7 +302,7 @@ class FrontierScheduler:
             archiving=archiving,
             barrier=downloader.barrier,
             bandwidth=bandwidth,
-            is_cut_short=lambda: inline.has_cancelled_awaited,
+            has_cancelled_awaited=lambda: inline.has_cancelled_awaited,
             fail=self.fail,
             count_retry=partial(count_retry, self.crawler.stats),
         )

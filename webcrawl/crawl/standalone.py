@@ -212,7 +212,7 @@ class Standalone:
             archiving=run.archiving,
             barrier=self.barrier,
             bandwidth=network.bandwidth,
-            is_cut_short=_never,
+            has_cancelled_awaited=_never,
             fail=run.fail,
         )
         proxies = environment_proxies()
