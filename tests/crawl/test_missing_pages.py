@@ -42,7 +42,7 @@ def _missing(frontier):
     return MissingPages(frontier, Counter(), 7)
 
 
-def asked_for(url, frontier, missing):
+def requested_url(url, frontier, missing):
     missing.ask(Link(url, "LL", "http://a.test/", "http://a.test/"))
     return frontier.requested[-1].url
 
@@ -58,7 +58,7 @@ def asked_for(url, frontier, missing):
 )
 def test_the_url_is_like_that_of_a_page(frontier, missing, url, before, after):
     """It has the same folder and ending, and a name that nobody has."""
-    found = asked_for(url, frontier, missing)
+    found = requested_url(url, frontier, missing)
     name = found.removeprefix(before).removesuffix(after)
 
     assert found == before + name + after
@@ -72,15 +72,15 @@ def test_the_name_depends_on_seed_and_host_alone(frontier, missing):
     """A crawl that is run again with the same seed asks for the same."""
     other = MissingPages(frontier, Counter(), 8)
 
-    assert asked_for("http://a.test/x", frontier, missing) == asked_for(
+    assert requested_url("http://a.test/x", frontier, missing) == requested_url(
         "http://a.test/y", frontier, missing
     )
-    assert asked_for("http://a.test/x", frontier, missing) != asked_for(
+    assert requested_url("http://a.test/x", frontier, missing) != requested_url(
         "http://a.test/x", frontier, other
     )
     assert (
-        asked_for("http://a.test/x", frontier, missing)[14:]
-        != asked_for("http://b.test/x", frontier, missing)[14:]
+        requested_url("http://a.test/x", frontier, missing)[14:]
+        != requested_url("http://b.test/x", frontier, missing)[14:]
     )
 
 

@@ -139,8 +139,8 @@ def test_nothing_of_them_is_kept(hive, web, redis, requested, tmp_path):
     assert len(told) == sum(map(bool, refused))
     assert max(refused) >= len(forged(web, proxy)) + 3
     assert any(re.search(rf"\b{max(refused)} items from the hive's server", line) for line in lines)
-    asked_for = {hit.url.partition("/forged/")[2] for hit in web.log.hits if "/forged/" in hit.url}
-    assert asked_for == {"good"}
+    names = {hit.url.partition("/forged/")[2] for hit in web.log.hits if "/forged/" in hit.url}
+    assert names == {"good"}
     assert through == []
     log = "".join((crawl.jobdir / "logs" / "crawl.log").read_text() for crawl in hive.crawls)
     assert "file:" not in log
