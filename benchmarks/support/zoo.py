@@ -176,8 +176,8 @@ def crawl(
         if body not in bodies:
             bodies.add(body)
             frontier.domains.new_body(link, body.encode())
-        if frontier.domains.receive_links is not None:
-            frontier.domains.receive_links(link.url, links)
+        if frontier.domains.heard is not None:
+            frontier.domains.heard(link.url, links)
         fresh = [url for url in dict.fromkeys(links) if url not in seen]
         seen.update(fresh)
         frontier.add([Link(url, f"{link.path[-8:]}L", link.url).pack() for url in fresh])

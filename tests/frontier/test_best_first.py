@@ -72,8 +72,8 @@ class TestFrontier:
         frontier = make(db, prioritizer=ByIndegree(3))
         add(frontier, *urls(60))
         link = frontier.take(0)
-        frontier.domains.receive_links(link.url, urls(60)[40:42])
-        frontier.domains.receive_links("http://b/", urls(60)[41:42])
+        frontier.domains.heard(link.url, urls(60)[40:42])
+        frontier.domains.heard("http://b/", urls(60)[41:42])
         frontier.done(link, OK, 1)
         order = [link.url for _, link in drain(frontier, 1, most=20)]
         assert {"http://a/40", "http://a/41"} <= {*order}
@@ -83,7 +83,7 @@ class TestFrontier:
         """Of many new hosts those enter first whose pages many link to."""
         limits = Limits(queues=2, max_queues=2)
         frontier = make(db, limits, prioritizer=ByIndegree(8), levels=8)
-        frontier.domains.receive_links("http://z/", ["http://h50/"])
+        frontier.domains.heard("http://z/", ["http://h50/"])
         add(frontier, *(f"http://h{number}/" for number in range(60)))
         assert "http://h50/" in [link.url for _, link in drain(frontier, 0, most=4)]
 
@@ -95,9 +95,9 @@ class TestFrontier:
         found = [*urls(150), *urls(70, "b"), *(f"http://h{number}/" for number in range(90))]
         add(frontier, *found[::2])
         first = drain(frontier, 0, most=50)
-        if frontier.domains.receive_links is not None:
+        if frontier.domains.heard is not None:
             for number, (_, link) in enumerate(first):
-                frontier.domains.receive_links(link.url, found[number : number + 30])
+                frontier.domains.heard(link.url, found[number : number + 30])
         add(frontier, *found[1::2])
         taken = Counter(link.url for _, link in first + drain(frontier, 1000))
         assert taken == Counter(found)
@@ -110,11 +110,11 @@ class TestFrontier:
         db = CrawlDB(tmp_path)
         frontier = make(db, prioritizer=ByIndegree(3))
         add(frontier, *urls(100))
-        frontier.domains.receive_links("http://b/", urls(100)[90:91])
+        frontier.domains.heard("http://b/", urls(100)[90:91])
         db.checkpoint()
         done = [link.url for _, link in drain(frontier, 0, most=30)]
         assert len(done) == 30
-        frontier.domains.receive_links("http://c/", urls(100)[90:92])
+        frontier.domains.heard("http://c/", urls(100)[90:92])
         if saved:
             db.checkpoint()
         db.close()
@@ -147,7 +147,7 @@ class TestFrontier:
         """A user's request goes before all that is chosen, and one below 0 after all."""
         frontier = make(db, prioritizer=ByIndegree(3))
         add(frontier, *urls(40))
-        frontier.domains.receive_links("http://b/", urls(40))
+        frontier.domains.heard("http://b/", urls(40))
         first = drain(frontier, 0, most=5)
         frontier.add(
             [
@@ -163,7 +163,7 @@ class TestFrontier:
     def test_others_pay_nothing(self, db):
         """Without such a prioritizer nobody hears links, and no queue is sifted."""
         frontier = make(db)
-        assert frontier.domains.receive_links is None
+        assert frontier.domains.heard is None
         assert frontier.core.queues.front.sift is None
 
 

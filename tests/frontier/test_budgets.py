@@ -165,7 +165,7 @@ class TestWaiting:
             frontier.add(found(*(f"http://{name}.test/{at}" for at in range(2))))
         for number, name in ((1, "one"), (3, "three"), (2, "two")):
             for at in range(number):
-                frontier.domains.receive_links(f"http://s{at}.test/", [f"http://{name}.test/"])
+                frontier.domains.heard(f"http://s{at}.test/", [f"http://{name}.test/"])
         zoo.crawl(
             frontier, {f"{name}.test": zoo.page_of_links() for name in ("one", "two", "three")}, []
         )
@@ -220,7 +220,7 @@ class TestBounds:
         frontier.add(found("http://zoo.test/a"))
 
         assert frontier.take(0) is not None
-        assert frontier.domains.receive_links is None
+        assert frontier.domains.heard is None
         saved(db)
         assert db.query("SELECT count(*) FROM domain") == [(0,)]
 

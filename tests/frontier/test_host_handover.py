@@ -191,7 +191,7 @@ class TestDomains:
         with closing(CrawlDB(tmp_path / "other")) as second:
             one = make(db, allowance=Allowance(2))
             other = make(second, allowance=Allowance(3))
-            one.domains.receive_links("http://c.test/", [f"http://{A}/"])
+            one.domains.heard("http://c.test/", [f"http://{A}/"])
             add(one, *(f"http://{A}/{page}" for page in range(6)), path="L")
             taken = drain(one, 0.0)
             assert (len(taken), over_budget(one)) == (2, (4, 1))

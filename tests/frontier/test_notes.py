@@ -202,7 +202,7 @@ def test_a_host_to_which_others_link_may_bring_more(db):
     frontier = make(db)
     frontier.domains.hear_links()
     for source in "bcd":
-        frontier.domains.receive_links(f"http://{source}.test/", [MAP])
+        frontier.domains.heard(f"http://{source}.test/", [MAP])
     db.checkpoint()
 
     assert frontier.notes.take_listed(MAP, 4 * MAX_LISTED) == 3 * MAX_LISTED

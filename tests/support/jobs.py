@@ -122,7 +122,7 @@ class Job:
         self.robots.record_answer(
             origin, 200 if "1" in origin else 503, b"User-agent: *\nDisallow: /no\n", self._now
         )
-        self.frontier.domains.receive_links(link.url, [one.url for one in links])
+        self.frontier.domains.heard(link.url, [one.url for one in links])
         answer = exchange(link.url, b"<p>" + link.url.encode() * 9)
         self.content.seen(hashlib.md5(answer.body, usedforsecurity=False).digest())
         self.archive.write(link, answer, duplicate=False, metadata={})

@@ -261,8 +261,8 @@ def _hearers_of_links(
         output = ground.outputs.open("logs/url.trace")
         trace = UrlTrace.open(output, lambda urls: pipeline.keys([*urls]))
         listeners.insert(0, trace.record_links)
-    if ground.frontier.domains.receive_links is not None:
-        listeners.insert(0, ground.frontier.domains.receive_links)
+    if ground.frontier.domains.heard is not None:
+        listeners.insert(0, ground.frontier.domains.heard)
     leave_unfollowed = None
     if not values["URL_FOLLOW"]:
         leave_unfollowed = FoundLog(ground.outputs.open(FOUND)).add

@@ -75,7 +75,7 @@ class Domains:
         heard = prioritizer.heard if isinstance(prioritizer, Learning) else None
         self._learns: Heard | None = rules.hears or heard
         # takes the links of each page; None: not wanted
-        self.receive_links = self._hear_for_families()
+        self.heard = self._hear_for_families()
         if self._budgets.counts:
             core.dropped.append(self._refund)
         if self._budgets.is_limited or isinstance(prioritizer, Informed):
@@ -90,7 +90,7 @@ class Domains:
 
     def hear_links(self) -> None:
         """Count from now on which domains link to which."""
-        self.receive_links = both(self._budgets.reputation.record_links, self._hear_for_families())
+        self.heard = both(self._budgets.reputation.record_links, self._hear_for_families())
 
     def _hear_for_families(self) -> Heard | None:
         """Return what takes the links of pages for families and the prioritizer; None if neither."""
@@ -108,7 +108,7 @@ class Domains:
 
     def vote(self, source: str, url: str) -> None:
         """Count a link to this URL from a page of this domain that another drone has fetched."""
-        if self.receive_links is not None:
+        if self.heard is not None:
             self._budgets.reputation.vote(source, self._domain(host_of(url)))
 
     # -- the way of a URL

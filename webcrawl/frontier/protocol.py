@@ -216,7 +216,7 @@ class Domained(Protocol):
     """Registered domains: `domains.py`."""
 
     @property
-    def receive_links(self) -> Heard | None:
+    def heard(self) -> Heard | None:
         """A function that takes each page and the URLs it links to; None if nothing wants them."""
 
     def vote(self, source: str, url: str) -> None:

@@ -80,7 +80,7 @@ class Crawl:
                 if further < PAGES
             ]
             self.frontier.domains.new_body(link, page.encode())
-            self.frontier.domains.receive_links(link.url, links)
+            self.frontier.domains.heard(link.url, links)
             self.frontier.done(link, outcome, self.now)
             self.add(*links, via=link.url)
         else:

@@ -45,7 +45,7 @@ def crawl(db, site, lead=LEAD):
             if body not in bodies:
                 bodies.add(body)
                 frontier.domains.new_body(link, body.encode())
-        frontier.domains.receive_links(link.url, links)
+        frontier.domains.heard(link.url, links)
         fresh = [url for url in dict.fromkeys(links) if url not in seen]
         seen.update(fresh)
         frontier.add([Link(url, path, link.url).pack() for url in fresh])

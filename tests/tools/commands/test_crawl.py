@@ -394,7 +394,8 @@ class TestDiskSpace:
         scheduler = SimpleNamespace(
             wake=lambda: woken.append(True),
             crawl=SimpleNamespace(
-                parts=SimpleNamespace(hold=lambda why: None), outlook=SimpleNamespace(stopped_by="")
+                parts=SimpleNamespace(set_pause_reason=lambda why: None),
+                outlook=SimpleNamespace(stopped_by=""),
             ),
         )
         monkeypatch.setattr(
