@@ -1,6 +1,6 @@
 """Checks a hive (docs/verify-move-upgrade.md): each drone as a crawl, then the drones together.
 
-No two drones may have the same URL, record or host: `_check_once` compares the logs of all drones,
+No two drones may have the same URL, record or host: `_check_in_one_drone_only` compares the logs of all drones,
 and then the hosts of their queues. `_check_members` compares each drone's log with the map of the
 hive, which says whose hosts these are.
 """
@@ -79,9 +79,13 @@ def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
         found.update({_figure_of_hive(name, crawl): value for name, value in figures.items()})
     found["drones"] = len(crawls)
     yield from guarded(_check_members, [*crawls.values()])
-    yield from guarded(_check_once, crawls, found, "pages", pages, "is also in the log of {}")
+    yield from guarded(
+        _check_in_one_drone_only, crawls, found, "pages", pages, "is also in the log of {}"
+    )
     yield from guarded(_check_archives, crawls, found)
-    yield from guarded(_check_once, crawls, found, "hosts in use", hosts, "also has URLs in {}")
+    yield from guarded(
+        _check_in_one_drone_only, crawls, found, "hosts in use", hosts, "also has URLs in {}"
+    )
     yield from stats_file.check(jobdir)
 
 
@@ -139,7 +143,7 @@ def _figure_of_hive(figure: str, crawl: Path) -> str:
     return f"{ABSENT}{crawl.name}/{figure.removeprefix(ABSENT)}"
 
 
-def _check_once(
+def _check_in_one_drone_only(
     crawls: Crawls, found: Counter[str], figure: str, names_of: NamesOfCrawl, why: str
 ) -> Iterator[DamagedFile]:
     """Count the names that the drones have, and yield those that more than one drone has."""

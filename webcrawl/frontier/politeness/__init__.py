@@ -1,8 +1,9 @@
 """The wait of a host after an answer: small classes, of which POLITENESS_POLICY names one.
 
 A policy knows how long downloads took, and nothing else. All that makes a host wait is listed in
-frontier/booking.py. A rule for the whole crawl, such as no requests at night, holds the crawl as
-crawl/disk_space.py does (`Parts.set_pause_reason`, with itself as the holder).
+frontier/booking.py. A rule for the whole crawl, such as no requests at night, pauses the crawl as
+crawl/outputs/stream.py does (`Parts.set_pause_reason`, with itself as the holder: a pause lasts
+until each of its holders has ended it).
 """
 
 from __future__ import annotations
