@@ -210,7 +210,8 @@ def _read_frontier(parts, found):
     queues = [*outside, frontier.core.queues.parked, *of_hosts]
     damages = [damage for queue in queues for damage in queue.check()]
     assert damages == [], damages
-    records = [record for host in hosts for _, record in host.later]
+    origins = [origin for host in hosts for origin in (host.origins or {}).values()]
+    records = [record for one in (*hosts, *origins) for _, record in one.later]
     for queue in (*outside, *of_hosts):
         while queue:
             records.append(queue.pop())
