@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.crawling import wait_until
 from tests.support.endless_pipelines import Impatient
+from tests.support.examples import in_campaign
 from tests.support.named_sites import sites
 from webcrawl.crawl.control import client
 from webcrawl.crawl.control.command import NoAnswer
@@ -115,7 +116,7 @@ def test_checkpoints_go_on(tmp_path, web):
     assert logged(crawl) == ALL
 
 
-@pytest.mark.parametrize("name", ["Sleeping", "Spinning"])
+@pytest.mark.parametrize("name", ["Sleeping", *in_campaign("Spinning")])
 def test_code_that_blocks_for_ever(tmp_path, web, name):
     """One signal ends the crawl as a kill would, within a bounded time, with a line that names the
     code.

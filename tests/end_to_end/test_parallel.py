@@ -6,16 +6,19 @@ import os
 import re
 import stat
 import subprocess
-import sys
-from shlex import quote
 
 import pytest
 
 from tests.support.archived_hives import DRONES, PAGES, archived_hive, bodies
+from tests.support.commands import command
 from tests.support.places import ROOT
 
 pytestmark = pytest.mark.xdist_group("parallel")  # one crawl for all tests
 
+NOTES = """#!/bin/sh
+line="$(printf '%s\\t' "$@")"
+echo "$line" >> "$NOTED"
+"""  # in the place of `webcrawl`: a line for each command that the shell would start, with its words
 BLOCKS = re.findall(
     r"^```(\w+)\n(.*?)^```$", (ROOT / "docs/parallel.md").read_text(), re.MULTILINE | re.DOTALL
 )
@@ -38,21 +41,16 @@ def _folder(tmp_path_factory):
     archived_hive(folder / "crawls/web")
     program = folder / "bin/webcrawl"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {quote(sys.executable)} -m webcrawl "$@"\n')
+    program.write_text(NOTES)
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    environment = {"PATH": f"{program.parent}:/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
-    script = "".join(
-        block.replace("-s OUTPUTS", "-s MIN_FREE_DISK=0 -s OUTPUTS") for block in (PROCESS, EXPORT)
-    )
-    done = subprocess.run(
-        ["bash", "-euc", script],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    environment = {"PATH": f"{program.parent}:/usr/bin:/bin", "NOTED": str(folder / "noted")}
+    for block in (PROCESS, EXPORT):  # the second names what the first has made
+        shell = ["bash", "-euc", block.replace("-s OUTPUTS", "-s MIN_FREE_DISK=0 -s OUTPUTS")]
+        subprocess.run(shell, cwd=folder, env=environment, check=True)
+        for line in (folder / "noted").read_text().splitlines():
+            done = command("webcrawl", *line.split("\t")[:-1], cwd=folder)
+            assert done.returncode == 0, done.stderr
+        (folder / "noted").unlink()
     (folder / "said").write_text(done.stdout)
     return folder
 

@@ -3,13 +3,12 @@ asked by DuckDB.
 """
 
 import re
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from random import Random
 
 import pytest
 
+from tests.support.commands import command
 from tests.support.crashes import HOSTILE, sound, warm
 from tests.support.crawling import Crawl, wait_until
 from tests.support.places import ROOT
@@ -28,10 +27,7 @@ SECTION = (ROOT / "docs/outputs.md").read_text().partition("\n## tables\n")[2].p
 QUESTIONS = re.findall(r"^```sql\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
 
 
-HIDDEN = (
-    "import sys; sys.modules['pyarrow'] = None; from scrapy.cmdline import execute; "
-    "execute(['scrapy', *sys.argv[1:]])"
-)
+HIDDEN = ("tests.support.without", "pyarrow", "scrapy")
 
 
 def crawl_of(folder, server, **settings):
@@ -187,13 +183,7 @@ def test_without_pyarrow(tmp_path, simweb):
     """The crawl stops before the first request, in a line that says what to install."""
     server = simweb(2, 6)
     crawl = crawl_of(tmp_path, server)
-    run = subprocess.run(
-        [sys.executable, "-c", HIDDEN, *crawl.words()[1:]],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = command(*HIDDEN, *crawl.words()[1:])
 
     assert run.returncode == 1
     assert "pyarrow is not installed: pip install 'pyarrow>=20'" in run.stderr
@@ -203,13 +193,7 @@ def test_without_pyarrow(tmp_path, simweb):
 
 def test_verify_without_pyarrow(job):
     """It checks the checksums, and says that it has not looked into the tables."""
-    run = subprocess.run(
-        [sys.executable, "-c", HIDDEN, "verify", str(job)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = command(*HIDDEN, "verify", job)
 
     assert run.returncode == 0
     assert (

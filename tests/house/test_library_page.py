@@ -1,12 +1,11 @@
 """Each program of docs/library.md runs as it stands there."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 
 from tests.library.test_crawl import Tree
+from tests.support.commands import command
 from tests.support.places import ROOT
 from tests.support.plain_site import serving
 
@@ -14,6 +13,8 @@ PROGRAMS = re.findall(
     r"^```python\n(.*?)^```$", (ROOT / "docs/library.md").read_text(), re.MULTILINE | re.DOTALL
 )
 QUICK = """
+import warnings
+warnings.simplefilter("error")
 from webcrawl import settings
 settings.PRIVATE_NETWORKS_ALLOWED, settings.PORTS_ALLOWED = ["127.0.0.0/8"], ["{port}"]
 settings.POLITENESS_MIN_DELAY = settings.POLITENESS_FACTOR = settings.MIN_FREE_DISK = 0
@@ -36,15 +37,8 @@ def test_it_runs(program, address, tmp_path):
     text = QUICK.format(port=address.rpartition(":")[2]) + program.replace(
         "https://example.org", address
     )
-    words = [sys.executable, "-W", "error", "-c", text]
-    run = subprocess.run(
-        words,
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    (tmp_path / "program.py").write_text(text)
+    run = command("program", cwd=tmp_path)
 
     assert run.returncode == 0, run.stderr
     assert run.stdout

@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.commands import command
 from webcrawl import settings as defaults
 from webcrawl.base.settings import DEFAULTS, SECTIONS, SETTINGS
 from webcrawl.base.settings.scrapy_settings import PLUMBING
@@ -490,12 +489,10 @@ class TestModule:
 
     def test_scrapy_reads_it(self):
         """Scrapy finds the module through scrapy.cfg, and the command line overrides it."""
-        command = [sys.executable, "-m", "scrapy", "settings", "--getint", "SEEN_MEMORY"]
+        words = ("scrapy", "settings", "--getint", "SEEN_MEMORY")
         root = Path(__file__).parents[2]
 
-        ours = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-        given = subprocess.run(
-            [*command, "-s", "SEEN_MEMORY=64"], cwd=root, capture_output=True, text=True, check=True
-        )
+        ours = command(*words, cwd=root)
+        given = command(*words, "-s", "SEEN_MEMORY=64", cwd=root)
 
         assert (ours.stdout, given.stdout) == ("256\n", "64\n")

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import socket
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from contextlib import closing, suppress
@@ -15,7 +13,6 @@ import pytest
 from tests.crawl.metrics.figures import read
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
-from tests.support.places import ROOT
 from tests.support.ports import free_port
 from tests.support.waiting import eventually
 from webcrawl.crawl import metrics, metrics_serving
@@ -218,7 +215,7 @@ def test_without_the_library(tmp_path, setting):
     """The line says what to install."""
     words = [
         "prometheus_client",
-        "scrapy.cmdline",
+        "scrapy",
         "crawl",
         "web",
         "-a",
@@ -227,9 +224,7 @@ def test_without_the_library(tmp_path, setting):
         setting,
     ]
     words += ["-s", f"JOBDIR={tmp_path / 'job'}"]
-    # which a process that has imported Scrapy cannot play
-    module = [sys.executable, "-m", "tests.support.without"]
-    done = subprocess.run([*module, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = command("tests.support.without", *words)
 
     assert done.returncode == 1
     assert done.stderr.endswith(

@@ -1,12 +1,10 @@
 """`webcrawl crawl URL|FILE…`: the commonest crawls need neither `-a` nor `-s`."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
-from tests.support.places import ROOT
+from tests.support.commands import command
 from tests.support.plain_site import Site, serving
 from webcrawl.adapter.crawl_options import start_of
 
@@ -38,11 +36,7 @@ def _two():
 
 
 def crawl(folder, *args):
-    command = [sys.executable, "-P", "-m", "webcrawl", "crawl", *args]
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(folder)}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    return command("webcrawl", "crawl", *args, cwd=folder, environment={"HOME": str(folder)})
 
 
 def requested(folder):

@@ -6,8 +6,6 @@ import fcntl
 import os
 import re
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -15,9 +13,9 @@ from random import Random
 import pytest
 from scrapy.settings import Settings
 
+from tests.support.commands import command
 from tests.support.crawling import Crawl
 from tests.support.jobs import tree
-from tests.support.places import ROOT
 from tests.support.prepared import bound_by_permissions, start
 from tests.support.tampering import tampered
 from webcrawl.adapter.preflight import preflight, spider_named
@@ -540,10 +538,7 @@ def test_another_reason_with_a_log_file_that_cannot_be_opened(tmp_path):
 
 def test_standard_output_stays_empty(tmp_path):
     """The line goes to standard error; standard output stays empty."""
-    command = [sys.executable, "-m", "scrapy", "crawl", "web", "-s", f"JOBDIR={tmp_path / 'job'}"]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
-    )
+    done = command("scrapy", "crawl", "web", "-s", f"JOBDIR={tmp_path / 'job'}")
 
     assert (done.returncode, done.stdout) == (1, "")
     assert (

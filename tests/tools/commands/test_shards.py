@@ -17,6 +17,8 @@ from tests.support.commands import command
 from tests.support.crawling import scrapy
 from tests.support.places import ROOT
 
+pytestmark = pytest.mark.xdist_group("shards")  # one hive's archives, and one run of all shards
+
 COUNT = 3
 # What a run says of its own pages only: whether it has had the body before
 OF_THE_RUN = {"duplicate"}
