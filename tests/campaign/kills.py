@@ -51,9 +51,9 @@ def kill(options, folder, simweb):
         runs = _told({**values, **mine} for values in drawn(chance))
     killed = crash(
         crawl, server, chance, kills=options.kills, requests=(each // 6, each // 2), settings=runs, patience=PATIENCE,
-        pause=0.3,
+        pause=0.3, stopped=True,
     )  # fmt: skip
-    whole = crash(other, quiet, chance, settings=repeat(others), patience=PATIENCE)
+    whole = crash(other, quiet, chance, settings=repeat(others), patience=PATIENCE, stopped=True)
     beside = assert_as_untouched(
         server,
         killed,

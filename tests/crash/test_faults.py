@@ -142,6 +142,11 @@ def test_a_new_crawl(world):
     assert sum(happened) > SAMPLE / 2
 
 
+def test_a_crawl_that_cannot_be_opened(world):
+    """A failure while the spider is opened is reported once: closing it has nothing to add."""
+    assert world.suffer(Fault("sync folder logs", 1, "eio"))
+
+
 def test_an_archive_that_cannot_be_resumed(world):
     """A failure after the check before a crawl, while the spider is opened, is reported in one line
     too.

@@ -127,13 +127,14 @@ def crash(
     settings=repeat({}),  # noqa: B008
     patience=PATIENCE,
     pause=0,
+    stopped=False,
 ):
     """Run the crawl, and kill it `kills` times.
 
     Each kill comes after some more requests (a range) and some milliseconds. `pause` adds up to so
     many seconds, so that a crawl gets beyond the many requests with which it begins. Before every
     other kill the crawl gets the signal for a checkpoint, so that many kills hit one. `settings`
-    are per run.
+    are per run. `stopped`: the machine is so busy that the crawl may stand still for a second.
     """
     deaths, done, had = [], len(server.log.hits), []
     for others in settings:
@@ -149,23 +150,23 @@ def crash(
         )
         if has_died:
             hits, done = _hits(server, done)
-            left = sound(crawl.jobdir, archive=all(map(archived, had)))
+            left = sound(crawl.jobdir, archive=all(map(archived, had)), stopped=stopped)
             deaths.append(CrawlKill(left, hits, _checkpoint(crawl.output)))
             continue
         status = running.wait(4 * patience)
-        left = sound(crawl.jobdir, archive=all(map(archived, had)))
+        left = sound(crawl.jobdir, archive=all(map(archived, had)), stopped=stopped)
         return Killed(deaths, _hits(server, done)[0], status, left, had)
     raise ValueError("no settings for the last run")
 
 
-def sound(jobdir, *, archive=True, taken=None):
+def sound(jobdir, *, archive=True, taken=None, stopped=False):
     """Return the snapshot in a JOBDIR. Assert that `webcrawl verify` finds no damage.
 
     Damage of the file `taken` does not count. If `archive`, the snapshot must have every answer.
     """
     damages = [damage for damage in verify(jobdir, Counter()) if damage.path != taken]
     assert damages == [], damages
-    return snapshot_of(jobdir, archive=archive)
+    return snapshot_of(jobdir, archive=archive, stopped=stopped)
 
 
 def _die(running, server, chance, count, *, pause, signalled):

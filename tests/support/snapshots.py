@@ -47,6 +47,7 @@ class CrawlSnapshot:
     tried: Counter = field(default_factory=Counter)  # how often each was requested
     archived: Counter = field(default_factory=Counter)  # every answer in the archive
     excused: Counter = field(default_factory=Counter)  # those that used up no attempt, it may be
+    late: Counter = field(default_factory=Counter)  # truncated while a process stood still
     # of the finished ones, those that ended with their host
     given_up: Counter = field(default_factory=Counter)
     queued: Counter = field(default_factory=Counter)  # in the frontier: waiting or in flight
@@ -60,12 +61,12 @@ class CrawlSnapshot:
         return self.logged + self.queued + self.waiting
 
 
-def snapshot_of(jobdir, *, archive=True, **settings):
+def snapshot_of(jobdir, *, archive=True, stopped=False, **settings):
     """Return the snapshot in a JOBDIR, which is not changed. Assert that it is consistent.
 
-    If `archive`, it must have every answer.
+    If `archive`, it must have every answer. `stopped`: see `hive_snapshot`.
     """
-    found, key = _snapshot_of(jobdir, settings, archive=archive)
+    found, key = _snapshot_of(jobdir, settings, archive=archive, stopped=stopped)
     _assert_known(found, key)
     return found
 
@@ -140,9 +141,10 @@ def _look(parts, jobdir, *, archive, moved, stopped):
         # the next start removes the others
         if noted.get(name, noted.get(name.removesuffix(".open"))) is not None:
             found.files.append(path.name)
-            for url, is_excused in _captures(path, stopped=stopped):
+            for url, is_excused, is_late in _captures(path):
                 found.archived[url] += 1
                 found.excused[url] += is_excused
+                found.late[url] += is_late and stopped
     _read_frontier(parts, found)
     _read_seen(parts, found)
     if not moved:  # a URL takes its attempts along
@@ -157,7 +159,7 @@ def _assert_archived(found, *, archive):
     What is queued knows all of its attempts.
     """
     excused = Counter({url: count for url, count in found.excused.items() if url in found.logged})
-    assert found.archived - excused <= found.tried, _differences(found)
+    assert found.archived - excused - found.late <= found.tried, _differences(found)
     assert found.answered <= found.archived or not archive, _differences(found)
 
 
@@ -183,17 +185,15 @@ def _read_log(path, found):
         found.tried[url] += tries
 
 
-def _captures(path, *, stopped):
-    """Yield the URL of each answer in an archive file, and whether crawl.log need not count it as a
-    try.
-
-    That is so if the answer may be the fault of its host, or of a stopped process.
+def _captures(path):
+    """Yield the URL of each answer in an archive file, whether crawl.log need not count it as a try
+    because it may be the fault of its host, and whether its time was over.
     """
     for record in read(path):
         if record.kind in ("response", "revisit"):
-            is_late = stopped and record.fields.get("WARC-Truncated") == "time"
-            is_excused = is_late or int(record.block[9:12]) in AMBIGUOUS_ERRORS
-            yield record.fields["WARC-Target-URI"], is_excused
+            is_excused = int(record.block[9:12]) in AMBIGUOUS_ERRORS
+            is_late = record.fields.get("WARC-Truncated") == "time" and not is_excused
+            yield record.fields["WARC-Target-URI"], is_excused, is_late
 
 
 def _read_frontier(parts, found):

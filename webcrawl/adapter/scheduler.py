@@ -176,6 +176,8 @@ class FrontierScheduler:
             silence_failed_opening(self.crawler)
             if isinstance(error, StoreError):
                 log_once(error)
+                # Scrapy closes a spider that could not be opened: `_close` has no other reason to tell
+                self.keeping.failed = error
             raise
         RUNNING.add(self._folder)
 
