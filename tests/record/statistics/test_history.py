@@ -66,7 +66,7 @@ def test_a_line_is_compact():
         row["pages"],
         row["queued"],
         row["seen"],
-        row["requested"],
+        row["asked"],
         row["aside"],
     ) == (
         1.7e9,
