@@ -95,9 +95,9 @@ def test_others_have_something_to_do(crawl, clock):
 def test_time_in_which_it_is_held(crawl, clock):
     """On a full disk nobody is tried: that is no part of OUTAGE_END_WAIT."""
     assert not crawl.rests
-    crawl.parts.set_pause_reason("disk nearly full")
+    crawl.parts.set_pause_reason("disk nearly full", "disk")
     clock.now += 10 * WAIT
-    crawl.parts.set_pause_reason("")
+    crawl.parts.set_pause_reason("", "disk")
     assert not crawl.rests
     clock.now += WAIT
 

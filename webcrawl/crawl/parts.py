@@ -126,10 +126,10 @@ class Parts:
     revisiting: Revisiting | None = None  # if pages are fetched again
     rendering: Deciding | None = None  # if a browser renders the pages that need it
 
-    def set_pause_reason(self, why: str, holder: object = None) -> None:
+    def set_pause_reason(self, why: str, holder: object) -> None:
         """Have the crawl fetch nothing, for this reason; without one this holder lets it go on.
 
-        `holder`: any value that tells one who holds the crawl from others.
+        `holder`: who pauses the crawl. It goes on when all holders have let it.
         """
         holders = self.in_force.holders
         was_held = bool(holders)

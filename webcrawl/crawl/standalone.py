@@ -400,7 +400,7 @@ class Standalone:
 
     def _pause_fetching(self, why: str) -> str:
         """Fetch nothing for this reason, or go on if it is empty; return that in words."""
-        self.run.crawl.parts.set_pause_reason(why)
+        self.run.crawl.parts.set_pause_reason(why, self)
         self.wake()
         return f"nothing is fetched ({why})" if why else "fetching resumes"
 

@@ -394,7 +394,7 @@ class TestDiskSpace:
         scheduler = SimpleNamespace(
             wake=lambda: woken.append(True),
             crawl=SimpleNamespace(
-                parts=SimpleNamespace(set_pause_reason=lambda why: None),
+                parts=SimpleNamespace(set_pause_reason=lambda why, holder: None),
                 outlook=SimpleNamespace(stopped_by=""),
             ),
         )

@@ -52,7 +52,7 @@ class DiskSpace:
         # Another scheduler has no status that could show the reason
         with suppress(NotConfigured):
             crawl = scheduler_of(self._crawler).crawl
-            crawl.parts.set_pause_reason(reason)
+            crawl.parts.set_pause_reason(reason, self)
             # Another reason, such as an operator's pause, may remain
             reason_in_force = crawl.outlook.stopped_by
         engine = self._crawler.engine
