@@ -3,6 +3,7 @@ for at first.
 """
 
 import asyncio
+import gc
 
 import pytest
 from scrapy.settings import Settings
@@ -11,7 +12,7 @@ from tests.support.lookups import Clock, FixedLookup, failure, ticks
 from webcrawl.adapter.values import plain_values
 from webcrawl.net.dns import SHORTEST_CACHING, CachingResolver
 from webcrawl.net.dns_answers import DnsAnswer, DnsFailure
-from webcrawl.net.errors import DnsFailed
+from webcrawl.net.errors import DnsFailed, Untried
 from webcrawl.net.network import Network
 
 OURS = (DnsFailure.NO_SOCKET, DnsFailure.NO_SERVER)  # of this machine, or of all name servers
@@ -177,6 +178,32 @@ class TestInFlight:
             return await resolver.resolve("a.test"), told.requested
 
         assert asyncio.run(run()) == (["198.51.100.1"], ["a.test"])
+
+    def test_an_error_of_a_deserted_question_is_no_traceback(self, monkeypatch):
+        """If all callers are cancelled, an error of the query concerns nobody, and is not logged."""
+        logged = []
+
+        async def run():
+            asyncio.get_running_loop().set_exception_handler(lambda _, what: logged.append(what))
+            told = FixedLookup()
+            gate = asyncio.Event()
+
+            async def ask(_):
+                await gate.wait()
+                raise Untried("this process was stopped")
+
+            monkeypatch.setattr(told, "ask", ask)
+            resolver = CachingResolver(told)
+            waiter = asyncio.create_task(resolver.resolve("a.test"))
+            await ticks()
+            waiter.cancel()
+            await ticks()
+            gate.set()
+            await ticks()
+            gc.collect()
+
+        asyncio.run(run())
+        assert logged == []
 
     def test_questions_in_flight_are_bounded(self):
         """However many names are requested at once, only so many queries are in flight."""

@@ -29,6 +29,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.urls.host_names import RegisteredDomains
 
+LATE = ("time", "disconnect")  # what happens to answers while this process stands still
 MERGED = 10.0  # seconds allowed for merging a test's few keys
 
 
@@ -76,8 +77,8 @@ def hive_snapshot(jobdirs, *, archive=True, moved=False, stopped=False, **settin
 
     Assert that each URL is in one place of one drone, and in one seen store. If `moved`, slots have
     changed hands: their former owners still know what was seen, and have answers to attempts. If
-    `stopped`, a process stood still for a while: an answer that its deadline truncated meanwhile is
-    archived, and is no attempt of the URL.
+    `stopped`, a process stood still for a while: an answer that was truncated meanwhile is archived,
+    and is no attempt of the URL.
     """
     parts = [
         _snapshot_of(jobdir, settings, archive=archive, moved=moved, stopped=stopped)
@@ -187,12 +188,12 @@ def _read_log(path, found):
 
 def _captures(path):
     """Yield the URL of each answer in an archive file, whether crawl.log need not count it as a try
-    because it may be the fault of its host, and whether its time was over.
+    because it may be the fault of its host, and whether it was truncated as late ones are.
     """
     for record in read(path):
         if record.kind in ("response", "revisit"):
             is_excused = int(record.block[9:12]) in AMBIGUOUS_ERRORS
-            is_late = record.fields.get("WARC-Truncated") == "time" and not is_excused
+            is_late = record.fields.get("WARC-Truncated") in LATE and not is_excused
             yield record.fields["WARC-Target-URI"], is_excused, is_late
 
 

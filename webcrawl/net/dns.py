@@ -220,6 +220,8 @@ class CachingResolver:
             future.set_result(DnsAnswer(failure=DnsFailure.CLOSED))
         elif error := task.exception():
             future.set_exception(error)
+            # Counts as seen, or asyncio would log a traceback if all callers were cancelled meanwhile
+            future.exception()
         else:
             future.set_result(task.result())
 
