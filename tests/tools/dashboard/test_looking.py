@@ -5,6 +5,7 @@ import json
 import math
 import os
 import shutil
+from datetime import UTC, datetime
 
 import pytest
 
@@ -159,6 +160,18 @@ class TestLooking:
 
         assert (sample.state, sample.number("pages"), sample.answers) == ("silent", 7, False)
         assert sample.note
+
+    def test_a_crawl_that_took_less_than_a_second(self, tmp_path):
+        """Its figures are those of its end, not of a moment before within the same second; a moment
+        of a later run, which was killed before it saved any, is newer.
+        """
+        at = datetime.fromtimestamp(NOW, UTC).isoformat()
+        stats = {"reason": "finished", "at": at, "pages": 7}
+        short = made(tmp_path / "short", stats=stats, history=[(NOW + 0.4, FIGURES)])
+        resumed = made(tmp_path / "resumed", stats=stats, history=[(NOW + 60, FIGURES)])
+
+        assert take_sample(known(short), Crawls().ask).number("pages") == 7
+        assert take_sample(known(resumed), Crawls().ask).number("pages") == FIGURES["pages"]
 
     @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 200_000, '"x"', "\xff"])
     def test_damaged_figures(self, tmp_path, text):

@@ -180,7 +180,9 @@ def _saved_figures(jobdir: Path) -> dict[str, Any]:
     if not figures or not moments:
         return figures
     last = moments[-1]
-    is_newer = last.at > (saved_at(figures) or 0.0)
+    # stats.json has whole seconds. Of one and the same second its figures are the later ones: they
+    # are written at the end of a run, and the first moment of a short run has no page yet.
+    is_newer = last.at >= (saved_at(figures) or 0.0) + 1.0
     return {**figures, **last.figures, "mix": last.mix} if is_newer else figures
 
 
