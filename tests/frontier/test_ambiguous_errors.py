@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.support.frontiers import OK, add, make
+from tests.support.frontiers import OK, add, make, requests_of
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.health import SOONEST
@@ -29,16 +29,14 @@ def crawl(frontier, status, until=DAY):
     """Fetches until nothing is left; `status` gives the answer to a URL at a time: [(time, link,
     status, final)].
     """
-    now, requested = 0.0, []
-    while len(frontier) and now < until:
-        link = frontier.take(now)
-        if link is None:
-            now = max(now, frontier.next_ready())
-            continue
-        answer = status(link.url, now)
-        now += 0.01
-        requested.append((now, link, answer, frontier.done(link, Outcome(answer, 0.01), now)))
-    return requested
+
+    def outcome(url, now):
+        return Outcome(status(url, now), 0.01)
+
+    return [
+        (now, link, came.status, frontier.done(link, came, now))
+        for now, link, came in requests_of(frontier, outcome, until)
+    ]
 
 
 def ended(requested):

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.frontiers import OK, add, make
+from tests.support.frontiers import OK, add, make, requests_of
 from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome
 from webcrawl.frontier.handover_records import merge_host, pack_host
@@ -30,14 +30,8 @@ def crawl(frontier, outcome, until=30 * DAY):
     """Fetches until nothing is left; `outcome` is that of a URL at a time: [(time, URL, vendor of a
     block page, final)].
     """
-    now, requested = 0.0, []
-    while len(frontier) and now < until:
-        link = frontier.take(now)
-        if link is None:
-            now = max(now, frontier.next_ready())
-            continue
-        came = outcome(link.url, now)
-        now += 0.01
+    requested = []
+    for now, link, came in requests_of(frontier, outcome, until):
         assert not frontier.will_retry(link, came, now)
         requested.append((now, link.url, came.blocked_by, frontier.done(link, came, now)))
     return requested

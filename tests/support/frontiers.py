@@ -54,6 +54,23 @@ def add(frontier, *urls, path=""):
     frontier.add([Link(url, path).pack() for url in urls])
 
 
+def requests_of(frontier, outcome, until):
+    """Take links as they are due until none is left; yield the time at which each request ends, its
+    link and its outcome, which the caller has to tell the frontier.
+
+    `outcome` is that of a URL at a time.
+    """
+    now = 0.0
+    while len(frontier) and now < until:
+        link = frontier.take(now)
+        if link is None:
+            now = max(now, frontier.next_ready())
+            continue
+        came = outcome(link.url, now)
+        now += 0.01
+        yield now, link, came
+
+
 def over_budget(frontier):
     """The URLs over their domains' budgets, and these domains."""
     budgets = frontier.core.queues.budgets

@@ -135,7 +135,7 @@ class Fetching:
         `turns`: of downloads that somebody awaits, which may have borrowed the host.
         `since`: the earlier crawl from which this one begins.
         `proxies`: what links go through.
-        `whole`: a body of which a part is missing is a failure.
+        `whole`: an incomplete body is a failure.
         """
         self._clients = clients
         self._outcomes = outcomes
@@ -261,7 +261,7 @@ class Fetching:
             trip.source = None
 
     def _refuse(self, exchange: Exchange) -> NoReturn:
-        """Raise the error of an answer of which a part is missing."""
+        """Raise the error that fits an incomplete answer."""
         kind = LOST[exchange.truncated]
         self._count([f"outcome/{kind.name}"])
         raise kind(f"only {len(exchange.body)} bytes arrived")

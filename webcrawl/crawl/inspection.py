@@ -68,13 +68,13 @@ class HostInspector:
         self.frontier = sources.frontier
         self.book = sources.book
         self.domain = sources.domain
-        self.now = self._clock = sources.clock
+        self.now = sources.clock
         self._statistics = sources.statistics
         self._rendered = sources.rendered
 
     def record(self, name: str) -> dict[str, Any]:
         """Return all that is known of a host; waits and past times are in seconds from now."""
-        now = self._clock()
+        now = self.now()
         found = shown(self.frontier.look.facts(name), now)
         row = self._statistics.hosts.rows.get(name)
         if row is not None:
@@ -122,7 +122,7 @@ class HostInspector:
         """
         if not url.startswith(SCHEMES):
             return {"url": url, "verdict": "allowed", "why": "there is no robots.txt for such URLs"}
-        now = self._clock()
+        now = self.now()
         origins = [] if of_url else self.book.origins(host_of(url))
         origin = _known_origin(origin_of(url), origins)
         entry = self.book.in_force(origin)
@@ -152,7 +152,7 @@ class HostInspector:
 
     def queue(self, name: str, most: int) -> dict[str, Any]:
         """Return at most `most` of the host's next URLs, in their order if none fails meanwhile."""
-        now = self._clock()
+        now = self.now()
         facts = self.frontier.look.facts(name)
         rows = [
             {

@@ -12,14 +12,11 @@ from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.record.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.counter_words import by_present_names
 from webcrawl.store.jobdir.meta_row import COUNTERS, FILTERS, STATISTICS
 from webcrawl.urls.filters.filter_protocol import Chain
 
 logger = logging.getLogger(__name__)
-
-
-# Names of counters in checkpoints of earlier versions, and what they are called now
-RENAMED_COUNTERS = {"bound/aside": "bound/deferred"}
 
 
 class SavedCounters(Part):
@@ -31,8 +28,7 @@ class SavedCounters(Part):
         data = db.get(COUNTERS)
         saved = msgpack.unpackb(data) if data is not None else {}
         for name, counter in counters.items():
-            for key, count in saved.get(name, {}).items():
-                counter[RENAMED_COUNTERS.get(key, key)] += count
+            counter.update(by_present_names(saved.get(name, {})))
         db.join(self)
 
     def save(self) -> None:

@@ -24,6 +24,7 @@ from webcrawl.frontier.place_shares import GroupQueues
 from webcrawl.frontier.prioritizers import Informed, Learning, Popularity
 from webcrawl.frontier.reputation import Reputation
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.counter_words import by_present_names
 from webcrawl.store.jobdir.meta_row import FRONTIER
 
 # a host's record and empty queue as Python objects: 630 measured
@@ -31,12 +32,6 @@ HOST_BYTES = 768
 # a domain's record as a Python object, most of them without a queue: 560 measured
 DOMAIN_BYTES = 640
 POPULARITY = "popularity"
-# Names of counters in checkpoints of earlier versions, and what they are called now
-RENAMED_COUNTERS = {
-    "hosts behind walls": "hosts blocked",
-    "walls opened": "hosts unblocked",
-    "hosts set aside": "hosts deferred",
-}
 # part of the memory for what a prioritizer learns, if it does, and of families: it comes off the
 # queues'
 LEARNT = 16
@@ -109,8 +104,7 @@ def open_frontier(
         core.queued = saved["queued"]
         # FRONTIER_QUEUES may have been raised since.
         core.width = max(saved["width"], rules.limits.queues)
-        for name, count in saved["counters"].items():
-            core.counters[RENAMED_COUNTERS.get(name, name)] += count
+        core.counters.update(by_present_names(saved["counters"]))
         urls, hosts = saved["set aside"]
         core.deferred.urls += urls
         core.deferred.hosts += hosts

@@ -66,7 +66,7 @@ class DroneState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a drone says of itself at the moment the report is packed.
+    """What a drone reports about itself, as it is when the report is packed.
 
     The coordinator relies on two promises. `beat` counts the heartbeats of this run that the server has
     answered, not those sent. An unanswered heartbeat may still arrive at any time. And `activity`
@@ -188,7 +188,7 @@ LATER_BEATS = 2
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What the coordinator has to do now."""
+    """What the coordinator is to do next."""
 
     over: bool = False  # the crawl has ended: all drones may be told to stop
     gave_nothing: bool = False  # it has ended, and had seeds, but no drone has got a page

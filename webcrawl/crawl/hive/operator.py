@@ -24,7 +24,7 @@ from webcrawl.crawl.hive.transport import ServerView, Transport
 
 @dataclass(frozen=True, slots=True)
 class HiveView:
-    """What is known of a hive at one moment: by its server, or by the checkpoints in its folder."""
+    """A hive at one moment, as its server or the checkpoints in its folder describe it."""
 
     map: SlotMap | None = None
     # of each drone: its host and process
@@ -87,7 +87,7 @@ class HiveView:
 
     @property
     def drones(self) -> list[int]:
-        """Return all drones of which anything is known."""
+        """Return all known drones."""
         members = self.map.drones if self.map else ()
         return sorted({*members, *self.places, *self.reports})
 

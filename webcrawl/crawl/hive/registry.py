@@ -1,4 +1,4 @@
-"""What drones share in the server: who they are, the hive's record, and the commands to all.
+"""What the drones share on the server: who they are, the hive's record, and commands for all.
 
 All of that can be lost at any time with the server, and is rebuilt from what the drones'
 checkpoints know. What the registry has once a drone has entered it is decided here without a
@@ -426,7 +426,7 @@ def _places(registry: Registry) -> Iterator[DronePlace]:
 
 
 def _check_named(me: Member, drones: Collection[int], registry: Registry) -> None:
-    """Raise UnknownDrone if the drone is none of these, and the last order does not name it."""
+    """Raise UnknownDrone if neither these drones nor the last order include this one."""
     if me.drone not in drones and me.drone not in registry.wanted:
         raise UnknownDrone(me.drone, drones)
 

@@ -144,7 +144,10 @@ class SlotMoves(Part):
             self._begin_step(slot)
 
     def _begin_step(self, slot: int) -> None:
-        """Have a slot packed or expected by the first step of its plan; end a step from nobody."""
+        """Begin the first step of a slot's plan: pack the slot, or expect it from another drone.
+
+        A step from nobody brings nothing, and ends at once.
+        """
         direction, drone = self._plans[slot][0]
         if direction == GO and self.packer is not None:
             self.packer.add(slot, drone)

@@ -6,6 +6,7 @@ crawl's figures.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
 from http import HTTPStatus
@@ -250,3 +251,20 @@ def _rule_of(counter: str) -> SkipRule | None:
     if counter.startswith(DROPPED) and counter not in UNANSWERED:
         return SkipRule(f"status {counter.removeprefix(DROPPED)}", Stage.TURN)
     return None
+
+
+# Names of counters in checkpoints of earlier versions, and what they are called now
+RENAMED_COUNTERS = {
+    "bound/aside": "bound/deferred",
+    "hosts behind walls": "hosts blocked",
+    "walls opened": "hosts unblocked",
+    "hosts set aside": "hosts deferred",
+}
+
+
+def by_present_names(counters: Mapping[str, int]) -> Counter[str]:
+    """Return the counters of a checkpoint by the names that this version has for them."""
+    found = Counter[str]()
+    for name, number in counters.items():
+        found[RENAMED_COUNTERS.get(name, name)] += number
+    return found

@@ -174,7 +174,7 @@ class RedisTransport:
     # -- the epoch
 
     async def _check_run_id(self, connection: Any) -> None:
-        """Log a new connection in. Raise OtherServer if its run_id is none of the epoch's.
+        """Authenticate a new connection. Raise OtherServer if its run_id does not belong to the epoch.
 
         redis-py calls it for each connection that it makes.
         """

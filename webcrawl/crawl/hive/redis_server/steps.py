@@ -1,4 +1,4 @@
-"""What a Redis or Valkey server has of a hive: its keys, and its atomic steps.
+"""A hive's keys on a Redis or Valkey server, and the atomic steps that change them.
 
 In a cluster the keys of the registry lie on one node, and each drone's stream on any: `{…}` is what
 decides. So a step is of the registry, or of one stream, and never of both.
