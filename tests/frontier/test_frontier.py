@@ -353,15 +353,17 @@ class TestFailures:
         assert len(drain(frontier, 0)) == 3
         assert frontier.counters[f"dropped/{Status.HOST_BUDGET}"] == 7
 
-    def test_a_robots_txt_that_ends_with_its_host_is_no_url(self, db):
-        """A robots.txt that waits for a host that ends is not counted among the URLs that ended."""
+    @pytest.mark.parametrize(("own", "path"), [("http://a/robots.txt", "P"), ("http://a/xyz", "S")])
+    def test_what_the_crawl_requests_for_itself_is_no_url(self, db, own, path):
+        """A robots.txt or a probe of a host that has ended is not counted among the URLs that ended."""
         frontier = make(db, Limits(1, 10, host_pages=3))
         told = []
         frontier.core.dropped.append(lambda link, status: told.append(link.url))
         add(frontier, *(f"http://a/{i}" for i in range(4)))
-        add(frontier, "http://a/robots.txt", path="P")
         drain(frontier, 0)
-        assert sorted(told) == ["http://a/3", "http://a/robots.txt"]
+        add(frontier, own, path=path)
+        drain(frontier, 0)
+        assert told == ["http://a/3", own]
         assert frontier.counters[f"dropped/{Status.HOST_BUDGET}"] == 1
 
     @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ class Core:
 
     def drop(self, link: Link, status: int) -> None:
         """End a URL that is not requested, and that has left its queue."""
-        if not link.is_prerequisite:  # a robots.txt is none of the crawl's URLs
+        if not link.is_own:  # neither a robots.txt nor a probe is one of the crawl's URLs
             self.counters[f"dropped/{status}"] += 1
         for tell in self.dropped:
             tell(link, status)
