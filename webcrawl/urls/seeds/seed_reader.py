@@ -14,7 +14,6 @@ from typing import Self
 from webcrawl.base.readable import count
 from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.seeds.seed_source import (
-    AwayError,
     BadLineError,
     Lone,
     SeedError,
@@ -241,7 +240,7 @@ class Seeds:
     """The seeds of SRC, paths and URLs. Every list is opened at once, and read when its turn comes.
 
     A list that turns out to be unreadable later raises SeedError at that point; iteration can
-    continue with the next list. The next run goes back to that point, if the list is not damaged.
+    continue with the next list. The next run goes back to that point.
     When this machine lacks a descriptor or memory to read one, that is an OSError, and iteration
     can continue with the same list.
     """
@@ -263,9 +262,10 @@ class Seeds:
         self._max_length = max_length
         self.former = ""  # the SRC of the run before, if that was another
         self.unread = 0  # lists of which a part could not be read in this run
-        # where the first list failed that may be read later
+        # where the first list failed
         self._retry_position: Position | None = None
         self._list: SeedList
+        self._list_begin: Position
         self._ended = False
         self._must_reopen = False
         self._open_list(Position(src))
@@ -283,7 +283,7 @@ class Seeds:
     @property
     def position(self) -> bytes:
         """Return the place after the last returned seed, for `resume` in this process or another."""
-        # A list that the system does not let us read now: the next run goes back to it
+        # A list that cannot be read now: the next run goes back to it
         if self._retry_position is not None:
             return self._retry_position.pack()
         is_ended = self._ended or self.taken >= self._limit
@@ -306,7 +306,14 @@ class Seeds:
         has_list = 0 <= saved.file < len(self._sources)
         self.former = "" if is_same_src or in_turns else saved.src
         self.close()
-        self._open_list(saved if is_same_src and has_list else Position(src), expected=is_expected)
+        begin = saved if is_same_src and has_list else Position(src)
+        try:
+            self._open_list(begin, expected=is_expected)
+        except SeedError as error:  # the list still cannot be read there
+            logger.error("%s", error)  # noqa: TRY400 - one line, no traceback
+            good, bad = begin.good + begin.place.good, begin.bad + begin.place.bad
+            self._list_begin = replace(begin, good=good, bad=bad)
+            self._leave_unread(begin)
         begins_anew = self.taken < taken_before
         if in_turns and not is_expected and begins_anew:
             unread = (
@@ -341,12 +348,8 @@ class Seeds:
                     self._must_reopen = False
                 if (seed := self._list.next()) is not None:
                     return seed
-            except SeedError as error:
-                self.unread += 1
-                # The first such place is kept: seeds behind it are known to the seen store
-                if self._retry_position is None and isinstance(error, AwayError):
-                    self._retry_position = replace(self._list_begin, place=self._list.place())
-                self._go_to_next_list()
+            except SeedError:
+                self._leave_unread(replace(self._list_begin, place=self._list.place()))
                 raise
             except OSError:
                 self._must_reopen = True
@@ -366,6 +369,14 @@ class Seeds:
         self._list = SeedList(
             self._sources[before.file], before.place, self._max_length, changes=expected
         )
+
+    def _leave_unread(self, place: Position) -> None:
+        """Go on with the next list; the next run comes back to this place."""
+        self.unread += 1
+        # The first such place is kept: seeds behind it are known to the seen store
+        if self._retry_position is None:
+            self._retry_position = place
+        self._go_to_next_list()
 
     def _go_to_next_list(self) -> None:
         """Close this list and open the next one.
