@@ -1,12 +1,15 @@
 """Seeds of the command line, and those that come by command."""
 
+from collections import Counter
 from contextlib import closing
 
 import pytest
 
+from tests.support.url_settings import url_settings
 from webcrawl.base.model import Link, unpack
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.link_pipeline import build_pipeline
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_source import SeedError
 
@@ -258,3 +261,34 @@ class TestSegments:
 
         assert {*noted} == {"http://s0.test/", "http://s1.test/"}
         assert len(all_of_it.urls) == 4
+
+
+class Drone:
+    """One of two drones: those hosts are its own whose names begin with its letter."""
+
+    def __init__(self, letter):
+        self.letter = letter
+
+    def is_ours(self, url):
+        return url.startswith(f"http://{self.letter}")
+
+    def keep_seeds(self, keys, _urls, records):
+        return keys, records
+
+
+def test_each_drone_counts_what_is_left_out_of_its_own_seeds(tmp_path):
+    """All drones read all seeds, and a seed that a filter drops counts once in the hive."""
+    (tmp_path / "seeds.txt").write_text(
+        "http://a.test/x.exe\nhttp://b.test/\nhttp://b.test/y.exe\n"
+    )
+    filtered = Counter()
+    for letter in "ab":
+        pipeline = build_pipeline(url_settings(URL_EXCLUDE_EXTENSIONS=["exe"]), bytes(16))
+        with closing(CrawlDB(tmp_path / letter)) as db:
+            seeds = Seeds(str(tmp_path / "seeds.txt"))
+            seeding = Seeding(db, seeds, pipeline, Everything(), other_drones=Drone(letter))
+            seeding.read(10)
+            seeding.close()
+        filtered += pipeline.filtered
+
+    assert filtered == {"extension": 2}

@@ -255,7 +255,7 @@ class Seeding(Part):
     def read(self, most: int) -> bool:
         """Submit up to `most` further seeds; return False when there are no more."""
         seeds = list(self._next(most))
-        keys, passed, _ = self._pipeline.process("", 0, self._starts(seeds))
+        keys, passed = self._judged(self._starts(seeds))
         links = [Link(url, seed=url) for url in passed]
         # If all seeds have passed as starts, none is a link of a segment: no second look at them.
         of_segment = list(_of_segment(seeds)) if len(links) < len(seeds) else []
@@ -269,6 +269,21 @@ class Seeding(Part):
         self._seen.submit(keys, records)
         self.lately.add(urls)
         return bool(seeds)
+
+    def _judged(self, starts: Sequence[str]) -> tuple[Sequence[int], Sequence[str]]:
+        """Return fingerprints and URLs of the starts that pass the filters.
+
+        All drones of a hive judge all starts; each counts what the filters drop of its own.
+        """
+        drones = self._other_drones
+        if drones is None:
+            keys, passed, _ = self._pipeline.process("", 0, starts)
+            return keys, passed
+        ours = [url for url in starts if drones.is_ours(url)]
+        theirs = [url for url in starts if not drones.is_ours(url)]
+        keys, passed, _ = self._pipeline.process("", 0, ours)
+        their_keys, their_passed, _ = self._pipeline.process("", 0, theirs, is_counted=False)
+        return [*keys, *their_keys], [*passed, *their_passed]
 
     def _starts(self, seeds: Sequence[Seed]) -> list[str]:
         """Return the URLs of the seeds that the filters judge.

@@ -95,22 +95,27 @@ class LinkPipeline:
         path: str = "",
         heard: Callable[[str, Sequence[str]], None] | None = None,
         chain: Chain | None = None,
+        *,
+        is_counted: bool = True,
     ) -> Candidates:
         """Return the distinct URLs among these links that pass; they are `depth` links from a seed.
 
         Seeds have an empty `page_url`. `base` is the document's base URL, if it declares one. URLs
         in `lately` passed the filters and were submitted before, and are left out. `path` is the
         links' discovery path. `heard` gets the page and all URLs, before any cache and any filter.
-        `chain` takes the place of the ordinary one.
+        `chain` takes the place of the ordinary one. Unless `is_counted`, nothing of what is dropped
+        is counted or told.
         """
-        by_link = canonical_links(base or page_url, links, self.filtered, self._max_length)
+        filtered = self.filtered if is_counted else Counter[str]()
+        on_dropped = self.on_dropped if is_counted else None
+        by_link = canonical_links(base or page_url, links, filtered, self._max_length)
         urls = _distinct(by_link)
         # Before any cache: a domain's reputation counts known links, too
         if heard is not None:
             heard(page_url, urls)
-        if self.on_dropped is not None:
+        if on_dropped is not None:
             self._report_invalid_links(
-                self.on_dropped,
+                on_dropped,
                 [link for link, url in by_link.items() if url is None],
                 page_url,
                 base,
@@ -123,7 +128,7 @@ class LinkPipeline:
         if not urls:
             return Candidates((), urls, by_link)
         origin = Origin(page_url, depth, path)
-        kept = (chain or self.chain).keep(urls, origin, self.filtered, self.on_dropped)
+        kept = (chain or self.chain).keep(urls, origin, filtered, on_dropped)
         keys = self._fingerprints(self.compared(kept), kept) if kept else ()
         return Candidates(keys, kept, by_link)
 
