@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
+from scrapy.exceptions import CannotResolveHostError
 
 from webcrawl.adapter.extensions.breaker import ErrorBreaker
+from webcrawl.net.errors import ConnectFailed
 
 
 class Engine:
@@ -185,3 +187,18 @@ def test_another_rate(tmp_path, many, reasons):
     asyncio.run(crawl())
 
     assert engine.reasons == reasons
+
+
+def test_a_failed_download_is_no_unexpected_error(breaker, tmp_path):
+    """A download's failure that Scrapy logs has an outcome: no server can fill errors.log with it."""
+    refused = ConnectFailed("nobody listens")
+    for cause in (refused, None):
+        error = CannotResolveHostError()
+        error.__cause__ = cause
+        logging.getLogger("scrapy.core.scraper").error(
+            "Error downloading %(request)s", {"request": cause}, exc_info=error
+        )
+    breaker.closed()
+
+    said = (tmp_path / "logs/errors.log").read_text()
+    assert said.count("Error downloading None") == said.count("Error downloading") == 1

@@ -16,6 +16,9 @@ from webcrawl.adapter.listeners import connect_extension
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl import error_breaker
+from webcrawl.crawl.download_outcomes import fetch_error
+
+DOWNLOAD_FAILED = "Error downloading"  # begins Scrapy's message
 
 
 class ErrorBreaker(error_breaker.ErrorBreaker):
@@ -38,7 +41,15 @@ class ErrorBreaker(error_breaker.ErrorBreaker):
             scheduler_of(self._crawler).crawl.parts.in_force.listen(["ERROR_BREAKER"], self.change)
 
     def is_ours(self, record: logging.LogRecord) -> bool:
-        """Return whether this crawl has logged a record: Scrapy adds the spider to its records."""
+        """Return whether this crawl has logged a record, and no server can have caused it.
+
+        Scrapy adds the spider to its records. It logs downloads that have failed, too, which a
+        server can cause at will; crawl.log has their outcomes.
+        """
+        error = record.exc_info[1] if record.exc_info else None
+        is_of_download = str(record.msg).startswith(DOWNLOAD_FAILED)
+        if is_of_download and isinstance(error, Exception) and fetch_error(error) is not None:
+            return False
         spider = getattr(record, "spider", None)
         return spider is None or spider is self._crawler.spider
 
