@@ -14,6 +14,7 @@ from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from tests.support.warc_crawl import files
 from tests.support.warc_reader import read
+from webcrawl.base.readable import count
 from webcrawl.lab.simweb import World, even, host_kinds, running, truth, wait_until_idle
 from webcrawl.lab.simweb.mix import GROUPS
 
@@ -143,6 +144,8 @@ class TestTruth:
             == {row[2] for row in crawl.log("skipped.log") if row[1] == "withheld"}
         )
         assert crawl.crawl.stats.get("withheld", 0) == len(crawl.withheld)
+        told = f"{count(len(crawl.withheld), 'page')} (their bodies: their owners forbid "
+        assert (told in crawl.crawl.output.read_text()) == bool(crawl.withheld)
 
     def test_all_agrees(self, crawl, tmp_path):
         """`scrapy verify` finds nothing wrong."""

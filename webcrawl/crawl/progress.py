@@ -15,10 +15,13 @@ from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.score_book import MILLI
 from webcrawl.frontier.core import TRUNCATED_PAGES
 from webcrawl.store.jobdir import revisit_figures, stats_file
+from webcrawl.store.jobdir.counter_words import DROPPED
 from webcrawl.store.jobdir.figures import HostTurns
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 
 Figures = Mapping[str, Any]
+# ends of URLs whose request we refused, or whose answer: it is too large, perhaps
+REFUSALS = (Status.UNSUPPORTED, Status.EXCLUDED)
 COUNTED = {  # what is lost or is lacking, over all runs: the noun, and the rest of the sentence
     f"frontier/{TRUNCATED_PAGES}": (
         "page",
@@ -123,9 +126,12 @@ def _unanswered(figures: Figures) -> Iterator[str]:
     The figure `failures` is larger: it counts attempts.
     """
     ended: dict[int, int] = {}
-    for status, number in _outcomes(figures).items():
-        if number and int(status) in FAILURES:
-            ended[int(status)] = number
+    for code, number in _outcomes(figures).items():
+        status = int(code)
+        # Those that were not requested are among what rules left out
+        left_out = figures.get(f"{DROPPED}{status}", 0) if status in REFUSALS else 0
+        if number > left_out and status in (*FAILURES, *REFUSALS):
+            ended[status] = number - left_out
     if ended:
         each = ", ".join(f"{status}: {ended[status]}" for status in sorted(ended, reverse=True))
         urls = count(sum(ended.values()), "URL")

@@ -137,6 +137,7 @@ class Stage(StrEnum):
     TURN = "when its turn came"
     READING = "reading the page"
     COPY = "reading a copy"
+    KEEPING = "keeping the page"
 
 
 NOUNS = {  # a page's link counts on every page that has it, a queued URL once
@@ -144,6 +145,7 @@ NOUNS = {  # a page's link counts on every page that has it, a queued URL once
     Stage.TURN: "URL",
     Stage.READING: "link",
     Stage.COPY: "page",
+    Stage.KEEPING: "page",
 }
 
 
@@ -206,6 +208,7 @@ RULES = {
         "the links of copies of another host's pages: CONTENT_SEEN", Stage.COPY
     ),
     "copies/nested": SkipRule("the links of copies in ever more folders: CONTENT_SEEN", Stage.COPY),
+    "withheld": SkipRule("their bodies: their owners forbid the crawl's PURPOSE", Stage.KEEPING),
     "sitemaps/cut": SkipRule("sitemaps with more than their hosts may bring", Stage.READING),
 }
 # failed, or lost
