@@ -266,13 +266,20 @@ class TestLateOutputs:
         before = {"OUTPUTS": "warc, cdxj"}
 
         said = late_outputs(
-            before, {"spider": "web", "OUTPUTS": "warc, cdxj, text, skipped"}, tmp_path
+            before, {"spider": "web", "OUTPUTS": "warc, cdxj, text, skipped"}, tmp_path / "my job"
         )
 
         begins = "OUTPUTS: text, skipped begin now, with the next page"
-        assert (
-            said == f"{begins}; for earlier pages run `scrapy process {tmp_path} -s OUTPUTS='text'`"
+        command = f"scrapy process '{tmp_path}/my job' -s OUTPUTS='text'"
+        assert said == f"{begins}; for earlier pages run `{command}`"
+
+    def test_pages_without_an_archive(self, tmp_path):
+        """No command makes an output of pages that no archive has."""
+        said = late_outputs(
+            {"OUTPUTS": "text"}, {"spider": "web", "OUTPUTS": "warc, tags"}, tmp_path
         )
+
+        assert said == "OUTPUTS: warc, tags begin now, with the next page"
 
     @pytest.mark.parametrize(
         ("before", "now"), [("warc, text", "warc"), ("warc", "warc"), ("warc", "none")]

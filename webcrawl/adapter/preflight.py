@@ -550,7 +550,7 @@ def _check_folder(
     JOBDIR must be refused for others. Raise CannotStart, or an error of REASONS.
     """
     folder = Path(values["JOBDIR"])
-    make_folder(folder, spider)
+    make_folder(folder)
     # Opening the state twice costs a fiftieth of a start, and turns a traceback into one line
     try:
         check_folder(folder)

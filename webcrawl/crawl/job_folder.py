@@ -19,12 +19,13 @@ def check_name(folder: Path) -> None:
         raise CannotStart(f"JOBDIR = {shown}: must not contain control characters or invalid UTF-8")
 
 
-def make_folder(folder: Path, spider: str) -> None:
+def make_folder(folder: Path) -> None:
     """Make JOBDIR if it is not there. Raise CannotStart if no crawl can have it."""
     check_name(folder)
     if (folder / HIVE).exists():
         raise CannotStart(
-            f"{folder}: holds a hive: run `{program()} hive {spider} -s JOBDIR={folder}`, or use another JOBDIR"
+            f"{folder}: holds a hive: resume it by the command `{program()} hive …` that started it, "
+            "or use another JOBDIR"
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -178,9 +179,10 @@ def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
 def made_later(before: Terms, now: Terms, jobdir: Path) -> str:
     """Return the command that makes these outputs of earlier pages; empty if there is none."""
     from_archives = [name for name in _late(before, now) if name not in ONLY_FETCHED]
-    if not from_archives:
+    if not from_archives or "warc" not in before["OUTPUTS"].split(", "):
         return ""
-    return f"{program()} process {jobdir} -s OUTPUTS='{' '.join(from_archives)}'"
+    folder = shlex.quote(str(jobdir))
+    return f"{program()} process {folder} -s OUTPUTS='{' '.join(from_archives)}'"
 
 
 def _late(before: Terms, now: Terms) -> list[str]:
@@ -201,7 +203,7 @@ def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:
     if not is_raised or now[SPIDER] == PROCESS:
         return ""
     pages = count(old, "page")
-    retry = f"{program()} ctl {jobdir} host NAME retry"
+    retry = f"{program()} ctl {shlex.quote(str(jobdir))} host NAME retry"
     return (
         f"HOST_MAX_PAGES: a host that has given {pages} continues with links found from now on, "
         f"after `{retry}`; "

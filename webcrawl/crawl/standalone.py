@@ -158,7 +158,7 @@ class Standalone:
         Raise an error whose text is one line if something stands in its way.
         """
         values, run, folder = self._values, self.run, Path(self._values["JOBDIR"])
-        make_folder(folder, "web")
+        make_folder(folder)
         check_folder(folder)
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._of_loop)
