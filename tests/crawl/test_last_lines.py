@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from webcrawl.crawl.last_lines import last_lines
+from webcrawl.crawl.last_lines import last_lines, next_commands
 
 
 def test_an_archive_file_that_is_taken_away_meanwhile(tmp_path, monkeypatch):
@@ -236,3 +236,11 @@ def test_a_pause_that_lasts(tmp_path):
         in said
     )
     assert "paused by command" not in "".join(last_lines(tmp_path, Counter(), 1.0))
+
+
+def test_an_archive_that_is_not_here(tmp_path):
+    """No command is shown for an archive that a store has taken away: it would find nothing."""
+    assert next_commands(tmp_path, ["warc"]) == [f"report: scrapy report {tmp_path}"]
+    (tmp_path / "warc").mkdir()
+    (tmp_path / "warc/one.warc.gz").touch()
+    assert "of these pages: scrapy process " in next_commands(tmp_path, ["warc"])[0]

@@ -325,7 +325,56 @@ def test_the_next_run_begins_anew(tmp_path):
     assert command("webcrawl", "verify", tmp_path / "job").returncode == 0
 
 
+def test_other_seeds_after_a_run_without_an_answer(tmp_path):
+    """The first line does not say when the crawl began, because no answer has come."""
+    crawl = crawl_of(tmp_path, f"http://127.0.0.1:{free_port()}/", OUTAGE_END_WAIT=0.1)
+    assert crawl.run() == 0
+    with serving() as site:
+        crawl.arguments["seeds"] = f"{site}/"
+        assert crawl.run() == 0
+
+    assert (
+        "resumed with 0 pages and 1 URL queued of a crawl, last run with the seeds http://127."
+        in crawl.output.read_text()
+    )
+
+
+class Huge(Site):
+    """Its page is larger than may be."""
+
+    def answer(self):
+        self.say(404 if self.path == "/robots.txt" else 200, b"x" * 9000)
+
+
+def test_a_seed_whose_answer_is_too_large(tmp_path):
+    """The last lines count it, though another seed has given a page."""
+    with serving(Huge) as huge, serving() as site:
+        crawl = crawl_of(tmp_path, f"{huge}/", f"{site}/", DOWNLOAD_MAXSIZE=5000)
+        assert crawl.run() == 0
+
+    assert (
+        "1 URL ended without a usable answer (-5001: 1; see crawl.log)" in crawl.output.read_text()
+    )
+
+
 class TestComplete:
+    def test_a_run_that_has_tried_something(self, tmp_path):
+        """A new request of a spider that fails is not said to have been nothing."""
+        with serving() as site:
+            then = json.dumps([[f"{site}/", {}]])
+            crawl = Crawl(
+                tmp_path / "job",
+                {"then": then, "notes": tmp_path / "notes"},
+                {"SPIDER_MODULES": "tests.support.option_spiders", "RETRY_TIMES": 0},
+                "choosing",
+            )
+            assert crawl.run() == 0
+        crawl.arguments["then"] = then.replace('/"', '/other"')
+        assert crawl.run() == 0
+
+        assert "1 URL ended without a usable answer" in crawl.output.read_text()
+        assert "already complete" not in crawl.output.read_text()
+
     def test_a_feed_stays_as_it_is(self, tmp_path):
         """A crawl that is complete says so, exits 0, and overwrites nothing."""
         with serving() as site:

@@ -99,6 +99,8 @@ def test_what_is_taken_away_ends_the_crawl(tmp_path, simweb, take_away, name):
     assert len(re.findall(rf"CRITICAL: .*{re.escape(str(crawl.jobdir / name))}", said)) == 1
     assert "Traceback" not in said
     assert "everything is in" not in said
+    has_state = (crawl.jobdir / "state/crawl.db").exists()
+    assert (f"{crawl.jobdir} has everything up to the last checkpoint\n" in said) == has_state
 
 
 def test_the_last_lines_of_a_crawl_that_got_nothing(tmp_path):
@@ -119,10 +121,18 @@ def test_the_last_lines_of_a_crawl_that_got_nothing(tmp_path):
 
 
 def test_a_signal_and_a_last_checkpoint_that_fails(tmp_path, simweb):
-    """If the last checkpoint fails, stats.json says so, and not that a signal ended the run well."""
+    """If the last checkpoint fails, stats.json and the last lines say so, and not that a signal ended
+    the run well.
+    """
     server = simweb(4, 400, latency=0.05)
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
-    settings = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS, "CHECKPOINT_INTERVAL": 600}
+    settings = {
+        "DNS_NAMESERVERS": server.nameserver,
+        **SETTINGS,
+        "CHECKPOINT_INTERVAL": 600,
+        "ITEM_PIPELINES": '{"tests.support.cli_components.Failing": 0}',
+        "ERROR_BREAKER": "1000/1",
+    }
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
 
     running = crawl.start()
@@ -132,3 +142,4 @@ def test_a_signal_and_a_last_checkpoint_that_fails(tmp_path, simweb):
 
     assert running.wait() == 1
     assert json.loads((crawl.jobdir / "stats.json").read_text())["reason"] == "store_failed"
+    assert "pages since the last checkpoint will be fetched again" in crawl.output.read_text()

@@ -17,7 +17,7 @@ from webcrawl.crawl.bound import in_words
 from webcrawl.crawl.progress import DONE, WRONG, sentences
 from webcrawl.frontier.wait_words import FAILING, Waits
 from webcrawl.store.jobdir import counter_words, stats_file
-from webcrawl.store.jobdir.crawls import for_reading
+from webcrawl.store.jobdir.crawls import for_reading, is_crawl
 
 
 def last_lines(
@@ -46,11 +46,6 @@ def last_lines(
         queued += f" and {count(links, 'link')} not yet looked up"
     failures = count(figures["failures"], "failure")
     of_all_runs = " in all" if before else ""
-    archive_sizes = list(_sizes(folder))
-    kept = ""
-    if archive_sizes:
-        files = count(len(archive_sizes), "WARC file")
-        kept = f"{megabytes(sum(archive_sizes))} in {files}; "
     lines = [
         f"{done}; {queued}, {failures}{of_all_runs}",
         *sentences(figures, of=WRONG),
@@ -65,8 +60,25 @@ def last_lines(
     bottleneck = figures["bound"] if "bound" in figures else in_words(figures)
     if bottleneck:
         lines.append(f"bound by {bottleneck}")
+    return [*lines, *what_is_kept(folder, figures)]
+
+
+def what_is_kept(folder: Path, figures: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the folder has: after a failure that is less than was fetched."""
+    drones = figures.get("drones", ())
+    if stats_file.STORE_FAILED in (figures.get("reason"), *(one.get("reason") for one in drones)):
+        # What was moved or removed has nothing; another folder may be in its place
+        if drones or is_crawl(folder):
+            checkpoint = "last checkpoints of its drones" if drones else "last checkpoint"
+            yield f"{folder} has everything up to the {checkpoint}"
+        return
+    archive_sizes = list(_sizes(folder))
+    kept = ""
+    if archive_sizes:
+        files = count(len(archive_sizes), "WARC file")
+        kept = f"{megabytes(sum(archive_sizes))} in {files}; "
     what = "everything that is not in the store" if "store/files" in figures else "everything"
-    return [*lines, f"{kept}{what} is in {folder}"]
+    yield f"{kept}{what} is in {folder}"
 
 
 def _servers(figures: Mapping[str, Any]) -> Iterator[str]:
@@ -162,7 +174,9 @@ def next_commands(folder: Path, outputs: Collection[str]) -> list[str]:
     lines = []
     readable_folder = folder
     readable = [name for name in READABLE if name in outputs]
-    if not readable and "warc" in outputs:
+    # A store may have taken the archive away, and `process` does not read it there.
+    has_archive = any(True for _ in _sizes(folder))
+    if not readable and "warc" in outputs and has_archive:
         # Only what can be made here: a command that is shown has to work.
         readable = [name for name in READABLE if all(map(find_spec, LIBRARIES.get(name, ())))]
         readable_folder = for_reading(folder)

@@ -151,6 +151,13 @@ class Archives:
     def __len__(self) -> int:
         return len(self._sizes)
 
+    @property
+    def are_read(self) -> bool:
+        """Return whether earlier runs have read all files to their ends."""
+        own = [archive_name(path) for path, is_own in self._files if is_own]
+        ends = [(self._resume_place_of(name) or (0, 0))[0] for name in own]
+        return len(own) > 0 and ends == self._sizes
+
     def __iter__(self) -> Iterator[ArchivedAnswer]:
         """Yield the answers. Raise StoreError if the system does not let a file be read."""
         for path, is_own in self._files:

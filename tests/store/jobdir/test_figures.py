@@ -1,5 +1,7 @@
 """Figures of drones, as those of one crawl."""
 
+import pytest
+
 from tests.crawl.hive.test_coordinator import report
 from webcrawl.crawl.hive.coordinator import DroneState
 from webcrawl.store.jobdir.figures import merged
@@ -61,6 +63,20 @@ class TestMerged:
             == 7.0
         )
         assert merged([{"deferred_due": 0.0}])["deferred_due"] == 0.0
+
+    @pytest.mark.parametrize(
+        ("reasons", "reason"),
+        [
+            (["shutdown", "closespider_pagecount"], "closespider_pagecount"),
+            (["finished", "shutdown", "store_failed"], "store_failed"),
+            (["finished", "shutdown"], "shutdown"),
+            (["finished", "finished"], "finished"),
+            (["closespider_pagecount", None], None),
+        ],
+    )
+    def test_why_all_have_ended(self, reasons, reason):
+        """It is what ended the first drone, and not the signal that ended the others therefore."""
+        assert merged([{"reason": one} for one in reasons])["reason"] == reason
 
     def test_rates(self):
         """A rate is that of the sums."""

@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 from tests.support.commands import Done, command
 from tests.support.crawling import wait_until
 from tests.support.places import ROOT
-from webcrawl.lab.commands.demo import demo_settings
+from webcrawl.lab.commands.demo import demo_settings, summary
 
 DEMO = [sys.executable, "-m", "scrapy", "demo"]
 
@@ -203,3 +203,19 @@ def test_a_log_file_that_cannot_be_opened():
 
     why = "must be a file that can be written to (No such file or directory)"
     assert done == Done(1, "", f"LOG_FILE = /nowhere/demo.log: {why}\n")
+
+
+def test_no_demo_is_resumed(tmp_path):
+    """Deferred hosts are counted, and no line says when the same command resumes them: their web is
+    gone.
+    """
+    stats = {
+        "reason": "closespider_timeout",
+        "seconds": 2.0,
+        "pages": 3,
+        "failures": 1,
+        "queued": 5,
+    }
+    deferred = {"deferred": 5, "hosts_deferred": 1, "deferred_due": 2e9}
+
+    assert "5 URLs of 1 deferred host\n" in summary(tmp_path, {**stats, **deferred})

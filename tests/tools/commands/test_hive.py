@@ -262,15 +262,19 @@ def test_a_status_of_its_own_for_a_stopped_hive(hive, script, status):
 
 
 def test_a_drone_that_cannot_start(hive):
-    """A drone that exits three times ends the hive with its last lines, whatever it was last run."""
-    hive.script(0, "finish", "refuse")
-    assert hive.run("-n", 1).returncode == 0
+    """A drone that exits three times ends the hive with its last lines, whatever it was last run.
+
+    What stopped an earlier run is not said to have stopped this one.
+    """
+    hive.script(0, "limit", "refuse")
+    assert "stopped by CLOSESPIDER_PAGECOUNT" in hive.run("-n", 1).stderr
 
     done = hive.run()
 
     assert done.returncode == 1
     assert "drone 0 ended soon after its start 3 times in a row" in done.stderr
     assert "drone 0: SETTING = 1: must be 2\n" in done.stderr
+    assert "stopped by" not in done.stderr
 
 
 class TestRefusals:
@@ -423,8 +427,10 @@ class TestRefusals:
         crawl = Crawl(hive.jobdir, {"seeds": hive.seeds})
 
         assert crawl.run() == 1
-        line = f"{hive.jobdir}: holds a hive: run `scrapy hive web -s JOBDIR={hive.jobdir}`, or use another JOBDIR\n"
-        assert crawl.output.read_text() == line
+        assert crawl.output.read_text() == (
+            f"{hive.jobdir}: holds a hive: resume it by the command `scrapy hive …` that started it, "
+            "or use another JOBDIR\n"
+        )
 
     def test_two_in_one_folder(self, hive):
         """A hive that runs is not started again."""

@@ -271,11 +271,21 @@ class TestResuming:
         before = job.lines()
         assert job.run(*first, pipelines=("Lines",)) == 0
         assert "0 pages in" in job.log
+        assert "all was read by earlier runs" in job.log
         assert job.lines() == before
 
         assert job.run(pages, pipelines=("Lines",)) == 0
         assert job.lines() == URLS
         assert last.name.endswith(".warc.gz")
+
+    def test_a_new_file_without_a_page(self, job, tmp_path):
+        """It is not said to have been read by an earlier run."""
+        one, two = tmp_path / "one.warc.gz", tmp_path / "two.warc.gz"
+        one.write_bytes(gzipped([response("http://a.test/")]))
+        two.write_bytes(gzipped([response("http://a.test/gone", status=404)]))
+        for archives, is_said in (((one,), False), ((one, two), False), ((one, two), True)):
+            assert job.run(*archives, pipelines=("Lines",)) == 0
+            assert ("all was read by earlier runs" in job.log) == is_said
 
 
 class TestLosses:

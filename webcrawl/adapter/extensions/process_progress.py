@@ -16,9 +16,10 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.readable import count, megabytes, pace, short
 from webcrawl.crawl.archived_pages import lost_of
-from webcrawl.crawl.last_lines import search_command
+from webcrawl.crawl.last_lines import search_command, what_is_kept
 from webcrawl.crawl.progress import unexpected
 from webcrawl.record.archives import Archives
+from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,10 @@ def _lost(figures: Mapping[str, Any]) -> str:
 class RereadingSummary(Summary):
     """Logs how much there is to read at the beginning, and what a run has done at its end."""
 
+    def opened(self) -> None:
+        super().opened()
+        self._was_read = archives_of(self._crawler).are_read
+
     def beginning(self) -> str:
         resumed = (
             f": resumed with {count(self._pages_before, 'page')}" if self._pages_before else ""
@@ -70,13 +75,13 @@ class RereadingSummary(Summary):
         if archives.bytes_done < archives.bytes_total:
             share = archives.bytes_done / max(archives.bytes_total, 1)
             lines.insert(1, f"stopped after {share:.0%}; run the same command to resume")
-        elif 0 < self._crawl.parts.counters["pages"] <= self._pages_before:
+        elif self._was_read and self._crawl.parts.counters["answers"] == self._answers_before:
             lines.insert(
                 1,
                 "all was read by earlier runs: another JOBDIR processes it again, with other "
                 "settings or outputs",
             )
-        if not self._makes_something():
+        if not self._makes_something() and self._reason != STORE_FAILED:
             lines[-1] = (
                 "nothing was made of them: name outputs, as in -s OUTPUTS='text index', or a "
                 "pipeline of yours in ITEM_PIPELINES"
@@ -125,7 +130,7 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
         )
     if figures.get("errors"):
         lines += [*unexpected(figures), "use another JOBDIR to process all pages again"]
-    return [*lines, f"everything is in {folder}"]
+    return [*lines, *what_is_kept(folder, figures)]
 
 
 def archives_of(crawler: Crawler) -> Archives:

@@ -23,6 +23,7 @@ from webcrawl.crawl.progress import stopped_by
 from webcrawl.frontier.wait_words import Waits
 from webcrawl.net.identity.request_signing import form_and_origin
 from webcrawl.net.identity.signing_key import SigningKey
+from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ class Summary:
         self._opened_at = time.monotonic()
         self._pages_before = self._crawl.parts.counters["pages"]
         self._answers_before = self._crawl.parts.counters["answers"]
+        self._activity_before = self._crawl.outlook.activity()
         logger.info("%s%s", self._folder, self.beginning())
 
     def beginning(self) -> str:
@@ -83,11 +85,13 @@ class Summary:
         former = self._crawl.parts.seeding.former
         if not former:
             return ""
-        begun = time.strftime(
-            "%Y-%m-%d", time.localtime(self._crawl.parts.statistics.series.start / 1000)
-        )
+        first_answer = self._crawl.parts.statistics.series.start  # 0: none has come
+        begun = ""
+        if first_answer:
+            date = time.strftime("%Y-%m-%d", time.localtime(first_answer / 1000))
+            begun = f" that began on {date}"
         seeds = shortened(str(getattr(self._crawler.spider, "seed_lists", "")))
-        was = f" of a crawl that began on {begun}, last run with the seeds {shortened(former)}"
+        was = f" of a crawl{begun}, last run with the seeds {shortened(former)}"
         return f"{was}; {seeds} is added to it: to crawl that separately, use another JOBDIR"
 
     def _scope_warning(self) -> str:
@@ -102,11 +106,12 @@ class Summary:
 
     def closed(self, reason: str = "") -> None:
         """Log the last lines of the run, and print them too if the log goes to a file."""
-        self._reason = reason
-        lines = self._closing_lines(reason)
         scheduler = scheduler_of(self._crawler)
-        has_new_answers = self._crawl.parts.counters["answers"] != self._answers_before
-        if scheduler.was_complete and not has_new_answers:
+        # Perhaps only the last checkpoint has failed, after the spider has ended for another reason
+        self._reason = STORE_FAILED if scheduler.failed is not None else reason
+        lines = self._closing_lines(self._reason)
+        has_done_something = self._crawl.outlook.activity() != self._activity_before
+        if scheduler.was_complete and not has_done_something:
             logger.warning(
                 "%s: the crawl was already complete, with nothing left to do. To crawl again, use "
                 "another JOBDIR",
@@ -125,15 +130,9 @@ class Summary:
     def _closing_lines(self, reason: str) -> list[str]:
         """Return the last lines: what the run has done, why it ended, and what to do next."""
         lines = self.end(time.monotonic() - self._opened_at)
-        has_failed = scheduler_of(self._crawler).failed is not None
-        if has_failed:
-            # The line that says where everything is: after a failure not everything is there
-            del lines[-1:]
-            if self._folder.exists():
-                lines.append(f"{self._folder} has everything up to the last checkpoint")
         lines_on_seeds = self._lines_on_seeds()
         lines += [f"nothing was fetched: {line}" for line in lines_on_seeds]
-        if has_failed or values_of(self._crawler)["HIVE_DRONES"]:
+        if reason == STORE_FAILED or values_of(self._crawler)["HIVE_DRONES"]:
             return lines
         if self._crawl.parts.counters["answers"] and not lines_on_seeds:
             lines += self.afterwards()

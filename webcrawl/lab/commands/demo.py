@@ -154,7 +154,7 @@ class Command(ScrapyCommand):
         if crawling.done() and not crawling.cancelled() and crawling.exception() is not None:
             self.exitcode = ExitStatus.FAILED  # the log says why
         jobdir = Path(self._demo_settings["JOBDIR"])
-        _print_line(_summary(jobdir, stats_file.read(jobdir)))
+        _print_line(summary(jobdir, stats_file.read(jobdir)))
 
 
 def demo_settings(given: Settings) -> Settings:
@@ -213,13 +213,15 @@ def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
             web.terminate()
 
 
-def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
+def summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
     """Return the last lines of a crawl with these stats."""
     if not stats.get("reason"):
         return f"interrupted before the end; output in {jobdir}"
     from webcrawl.crawl.last_lines import last_lines  # noqa: PLC0415
 
-    return "\n".join(last_lines(jobdir, stats, stats["seconds"]))
+    # No deferred host is due again: their web is gone
+    figures = {**stats, "deferred_due": 0}
+    return "\n".join(last_lines(jobdir, figures, stats["seconds"]))
 
 
 def _print_line(line: str) -> None:

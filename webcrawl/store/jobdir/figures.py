@@ -56,11 +56,15 @@ def all_lines(values: Sequence[Sequence[str] | None]) -> list[str]:
 def first_reason(values: Sequence[str | None]) -> str | None:
     """Return None while a drone runs; then what all say.
 
-    If they differ, it is the first that is not the plain end.
+    If they differ, it is the first that may have ended the others: neither the plain end nor the
+    signal by which a hive ends its other drones.
     """
     if None in values:
         return None
-    return next((reason for reason in values if reason != "finished"), "finished")
+    causes = [reason for reason in values if reason not in ("shutdown", "finished")]
+    if causes:
+        return causes[0]
+    return "shutdown" if "shutdown" in values else "finished"
 
 
 def first_trouble(values: Sequence[str | None]) -> str:

@@ -34,7 +34,12 @@ from webcrawl.crawl.checks import read
 from webcrawl.crawl.default_jobdir import default_jobdir
 from webcrawl.crawl.hive.drone_supervisor import Supervisor
 from webcrawl.crawl.hive.errors import AnotherHive, HiveError
-from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved_figures
+from webcrawl.crawl.hive.hive_folder import (
+    Founding,
+    HiveFolder,
+    merged_figures,
+    saved_figures,
+)
 from webcrawl.crawl.hive.operator import HiveView
 from webcrawl.crawl.hive.process import Child
 from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
@@ -264,7 +269,7 @@ class DroneStarts:
     def end_reason(self, number: int) -> str | None:
         """Return why a drone's crawl has ended; None if it has not, since the drone was started."""
         jobdir = self._plan.folder.drone(number)
-        has_written = stats_file.stamp(jobdir) != self._stamps[number]
+        has_written = stats_file.stamp(jobdir) != self._stamps.get(number)
         return stats_file.read(jobdir).get("reason") if has_written else None
 
 
@@ -363,7 +368,7 @@ class HiveRun:
         asyncio.run(self._supervise(supervisor, watch))
         for number in STOP_SIGNALS:  # no drone is left that one could stop
             signal.signal(number, signal.SIG_IGN)
-        figures = saved_figures(self._folder)
+        figures = self._last_figures(drones)
         if not figures["drones"]:
             logger.critical(
                 "%s was moved or removed; its drones have everything up to their last checkpoints",
@@ -382,18 +387,22 @@ class HiveRun:
             return ExitStatus.FAILED
         return self._settings.getint("STOPPED_STATUS") if was_stopped else ExitStatus.DONE
 
+    def _last_figures(self, drones: DroneStarts) -> Mapping[str, Any]:
+        """Return the figures of all drones, without the reasons with which earlier runs ended."""
+        return merged_figures(
+            {
+                "drone": number,
+                **self._folder.figures(number),
+                "reason": drones.end_reason(number),
+            }
+            for number in self._folder.all_drones()
+        )
+
     def _last_lines(
         self, figures: Mapping[str, Any], seconds: float, pages_before: int
     ) -> Iterator[str]:
         """Yield what to log at the end of the run, by the figures of all drones."""
-        lines = last_lines(self._folder.path, figures, seconds, pages_before)
-        reasons = {drone.get("reason") for drone in figures.get("drones", ())}
-        if stats_file.STORE_FAILED in reasons:
-            # The last line says what the folder has: of such a run it has less than was fetched.
-            lines[-1:] = [
-                f"{self._folder.path} has everything up to the last checkpoints of its drones"
-            ]
-        yield from lines
+        yield from last_lines(self._folder.path, figures, seconds, pages_before)
         if figures["answers"] or figures["pages"]:
             yield report_command(self._folder.path)
         yield from self._where_failures_are_logged(figures)
