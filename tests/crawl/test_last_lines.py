@@ -73,6 +73,10 @@ def test_seeds_that_are_away(tmp_path):
             "5 items from the hive's server refused in this run (see the log)",
         ),
         ("redis_seeds/bad", "5 seeds from the server refused (see the log)"),
+        (
+            "truncated/unspecified",
+            "5 answers unreadable from some point on: the rest is not in the crawl",
+        ),
     ],
 )
 def test_what_was_lost_or_refused_is_said(tmp_path, name, line):

@@ -27,6 +27,10 @@ COUNTED = {  # what is lost or is lacking, over all runs: the noun, and the rest
         "page",
         "truncated: at every attempt the body ended early or the time was up",
     ),
+    "truncated/unspecified": (
+        "answer",
+        "unreadable from some point on: the rest is not in the crawl",
+    ),
     "flaw/unrendered": (
         "page",
         "kept as sent: the browser had no time, or gave no document (unrendered)",
