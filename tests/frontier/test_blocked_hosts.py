@@ -183,3 +183,15 @@ def test_block_pages_move_with_their_host(db):
     assert here.block_pages is None
     merge_host(here, record, 1000.0)
     assert here.block_pages == there.block_pages._replace(since=there.block_pages.since + 800.0)
+
+
+def test_a_host_that_is_dropped_is_behind_block_pages_no_more(db):
+    """None of its URLs waits for their end: the last lines count it among the hosts that opened."""
+    frontier = opened(db)
+    add(frontier, *urls(5))
+    crawl(frontier, lambda *_: BLOCK_PAGE, until=HOUR)
+
+    frontier.steering.drop("a", HOUR)
+
+    assert frontier.counters["hosts blocked"] == frontier.counters["hosts unblocked"] == 1
+    assert block_pages(frontier) is None

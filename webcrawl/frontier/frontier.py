@@ -25,7 +25,7 @@ from webcrawl.frontier.protocol import DiscoverySink
 from webcrawl.frontier.rotation import RevisitTurns, Rotation
 from webcrawl.frontier.url_selection import COSTLY_TURN_SECONDS, UrlSelection
 from webcrawl.frontier.wait_words import NO_WAY
-from webcrawl.store.jobdir.host_row import FailedRow, Health, HostState, given_up
+from webcrawl.store.jobdir.host_row import FailedRow, Health, HostState, given_up, is_blocked
 
 
 # A paused host is a deferred host. With a state of its own, each place that moves hosts would have
@@ -136,6 +136,9 @@ class Steering:
         # and the host is tried again a day later.
         host.retired = Status.DROPPED
         host.failures = 0
+        if is_blocked(host):  # none of its URLs waits for the end of its block pages any more
+            host.block_pages = None
+            self._core.counters["hosts unblocked"] += 1
         host.failed = FailedRow(now, 0.0, Status.DROPPED, 0, gone=False, retry_after=retry_after)
         self._hosts.touch(host)
         if active and (host.given is None or host.ticket):
