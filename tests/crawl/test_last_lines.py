@@ -248,3 +248,13 @@ def test_an_archive_that_is_not_here(tmp_path):
     (tmp_path / "warc").mkdir()
     (tmp_path / "warc/one.warc.gz").touch()
     assert "of these pages: scrapy process " in next_commands(tmp_path, ["warc"])[0]
+
+
+def test_block_pages_among_the_errors_of_servers(tmp_path):
+    """A URL that got a block page of status 503 comes again, so how many have ended is a limit."""
+    figures = {"status/503": 2, "statistics": {"outcomes": {"503": 2}}}
+    line = "server errors: 2, retries included (503: 2); {}2 URLs ended with one (see crawl.log)"
+    both = Counter({**figures, "recognised/wall/cloudflare": 2})
+
+    assert line.format("") in last_lines(tmp_path, Counter(figures), 1.0)
+    assert line.format("up to ") in last_lines(tmp_path, both, 1.0)

@@ -115,7 +115,7 @@ def test_all_commands_count_the_same(tmp_path):
     assert pages == PAGES - 2 == statistics.documents  # /7 is not there, /13 an error
     assert f" {pages} pages in " in said
     assert f" {pages} pages in " in (tmp_path / "process.out").read_text()
-    assert "1 URL gave no page (404: 1)" in said
+    assert "1 answer gave no page (404: 1)" in said
     again = sum(hosts.requested.values()) - answered
     assert (
         f"{again} answers left out, because their URLs were fetched again later"

@@ -79,13 +79,14 @@ def _counted(figures: Figures) -> Iterator[str]:
 
 
 def _no_pages(figures: Figures) -> Iterator[str]:
-    """Yield the URLs whose answers are no pages, over all runs.
+    """Yield the answers that are no pages, over all runs.
 
-    Errors of servers have a line of their own.
+    Errors of servers have a line of their own. Some URLs have several such answers: block pages
+    come before their pages, and revisits may find again that a page is gone.
     """
-    if urls_by_status := stats_file.without_page(_outcomes(figures)):
-        each = ", ".join(f"{status}: {number}" for status, number in urls_by_status.items())
-        yield f"{count(sum(urls_by_status.values()), 'URL')} gave no page ({each})"
+    if answers_by_status := stats_file.without_page(_outcomes(figures)):
+        each = ", ".join(f"{status}: {number}" for status, number in answers_by_status.items())
+        yield f"{count(sum(answers_by_status.values()), 'answer')} gave no page ({each})"
 
 
 def _errors(figures: Figures) -> Iterator[str]:
@@ -121,7 +122,10 @@ def _lost_by_errors(figures: Figures) -> str:
     for status, number in _outcomes(figures).items():
         if int(status) in stats_file.SERVER_ERRORS:
             lost += number
-    return f"; {count(lost, 'URL')} ended with one (see crawl.log)" if lost else ""
+    # Block pages may be among them, whose URLs come again
+    block_pages, _ = stats_file.recognised(figures)
+    most = "up to " if block_pages else ""
+    return f"; {most}{count(lost, 'URL')} ended with one (see crawl.log)" if lost else ""
 
 
 def _unanswered(figures: Figures) -> Iterator[str]:
