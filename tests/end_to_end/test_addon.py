@@ -263,17 +263,20 @@ class TestEnds:
 
     def test_a_spider_that_cannot_start(self, project):
         """A `start` that raises has not requested all that it wanted: the crawl ends with 1,
-        whatever came of it.
+        whatever came of it, and is not said to be complete.
         """
         with serving(Linked) as site:
             crawl = crawl_of(
                 project, f"{site}/0", "unstarted", PRIVATE_NETWORKS_ALLOWED="127.0.0.0/8"
             )
 
-            assert crawl.run() == 1
+            assert (crawl.run(), crawl.run()) == (1, 1)
 
+        said = crawl.output.read_text()
         assert crawl.stats["reason"] == "start_error"
-        assert "ZeroDivisionError" in crawl.output.read_text()
+        assert "ZeroDivisionError" in said
+        assert "logs/errors.log; the next run calls the spider's start again" in said
+        assert "already complete" not in said
 
 
 class TestDaily:

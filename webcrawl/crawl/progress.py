@@ -158,6 +158,8 @@ def unexpected(figures: Figures) -> Iterator[str]:
         again = "the code that failed is not called again for the same page"
         if figures.get("reason") == stats_file.STORE_FAILED:
             again = "pages since the last checkpoint will be fetched again"
+        elif figures.get("reason") == stats_file.START_ERROR:
+            again = "the next run calls the spider's start again"
         yield f"{count(errors, 'unexpected error')}: see logs/errors.log; {again}"
     if figures.get("reason") == stats_file.ERROR_BREAKER:
         yield (

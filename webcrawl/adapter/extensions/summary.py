@@ -23,7 +23,7 @@ from webcrawl.crawl.progress import stopped_by
 from webcrawl.frontier.wait_words import Waits
 from webcrawl.net.identity.request_signing import form_and_origin
 from webcrawl.net.identity.signing_key import SigningKey
-from webcrawl.store.jobdir.stats_file import STORE_FAILED
+from webcrawl.store.jobdir.stats_file import FINISHED, STORE_FAILED
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class Summary:
         self._reason = STORE_FAILED if scheduler.failed is not None else reason
         lines = self._closing_lines(self._reason)
         has_done_something = self._crawl.outlook.activity() != self._activity_before
-        if scheduler.was_complete and not has_done_something:
+        if scheduler.was_complete and reason == FINISHED and not has_done_something:
             logger.warning(
                 "%s: the crawl was already complete, with nothing left to do. To crawl again, use "
                 "another JOBDIR",

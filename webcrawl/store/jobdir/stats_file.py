@@ -117,6 +117,7 @@ NAME = "stats.json"
 FINISHED = "finished"  # nothing is left to do; Scrapy's word
 # the reason of a crawl that ended because it could not take a checkpoint
 STORE_FAILED = "store_failed"
+START_ERROR = "start_error"  # Scrapy's word for a spider whose `start` has raised
 ERROR_BREAKER = "error_breaker"  # the reason of one that ended for too many unexpected errors
 # why the seeds gave nothing, a line per kind of reason: of a crawl that ended with nothing
 UNREACHED = "unreached"
