@@ -212,6 +212,7 @@ class TestProcess:
         assert done.returncode == 0
         stats = json.loads((tmp_path / "new/stats.json").read_text())
         assert stats["archive/forgotten"] == 6
+        assert "6 answers left out of sites that asked to be forgotten" in done.stderr
         texts = "".join(
             gzip.decompress(path.read_bytes()).decode()
             for path in (tmp_path / "new/text").iterdir()

@@ -120,6 +120,9 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     others = figures.get("archive/others", 0)
     if others:
         lines.append(f"{count(others, 'record')} left out, because their URLs are of other kinds")
+    forgotten = figures.get("archive/forgotten", 0)
+    if forgotten:
+        lines.append(f"{count(forgotten, 'answer')} left out of sites that asked to be forgotten")
     lost = lost_of(figures)
     if lost:
         kinds = ", ".join(f"{name} {number}" for name, number in sorted(lost.items()))
