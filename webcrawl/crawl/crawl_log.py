@@ -9,7 +9,7 @@ from collections.abc import Callable
 from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.page_values import By, Change
 from webcrawl.content.formats.sniffing import UNNAMED, identified_type
-from webcrawl.store.jobdir.crawl_line import line
+from webcrawl.store.jobdir.crawl_line import LINKS_CUT, line
 from webcrawl.store.output import Output
 
 # A URL that ends so without a request of its own was given up with its host.
@@ -119,5 +119,5 @@ def _of_answer(exchange: Exchange) -> list[str]:
     notes += exchange.state.notes
     if exchange.state.truncated_links:
         # An annotation that logs of crawls have.
-        notes.append(f"links_cut:{exchange.state.truncated_links}")
+        notes.append(f"{LINKS_CUT}{exchange.state.truncated_links}")
     return notes

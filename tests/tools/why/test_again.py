@@ -60,6 +60,20 @@ def test_after(web):
     )
 
 
+def test_a_page_that_has_no_record(tmp_path):
+    """A page that a run without revisits has fetched is not said to be fetched again."""
+    web = Web(tmp_path, {"/": Document(b"<p>1")}, REVISIT_POLICY="none")
+    web.seed("/")
+    web.run(10)
+    web.checkpoint()
+    web.crawl.close()
+    web.open(REVISIT_POLICY="fixed").run(2 * HOUR)
+    _, said = reason(web)
+    web.crawl.close()
+
+    assert ("fetched again" in said) is (len(web.requested) > 1)
+
+
 def test_a_failure(web):
     """The last answer counts, and that the next fetch failed is said."""
     web.run(10)

@@ -4,13 +4,19 @@ be fetched.
 
 import gzip
 import shutil
+from contextlib import closing
 from types import SimpleNamespace
 
+import msgpack
 import pytest
 
 from tests.support.crawling import Crawl
+from tests.support.jobs import stopped
+from tests.support.tampering import tampered
 from webcrawl.base.model import Link
-from webcrawl.store.jobdir import crawl_line
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir import crawl_line, meta_row
+from webcrawl.store.jobdir.log_lines import LINKS_LOG, link_lines
 from webcrawl.tools.why.answer import OpenedCrawls
 from webcrawl.tools.why.fact_finder import FactFinder
 from webcrawl.tools.why.facts import RobotsState, RobotsVerdict, UrlFacts
@@ -21,7 +27,7 @@ from webcrawl.tools.why.verdict import verdict_on
 pytestmark = pytest.mark.xdist_group("why first line")  # one crawl for all
 
 
-NOWHERE = "no fetched page links to it"
+NOWHERE = "no logged link leads to it"
 
 
 @pytest.fixture(name="shallow", scope="module")
@@ -120,6 +126,40 @@ def test_what_no_page_links_to_as_far_as_a_short_log_says(shallow, tmp_path, nam
     assert answer.details["odd"] == [
         f"logs/{name}: it ends 100 bytes too early: their information is missing here"
     ]
+
+
+def test_links_beyond_the_first_ones(tmp_path):
+    """Of a page with too many links, it is said that some were not followed; without the link log,
+    that nobody can tell which.
+    """
+    job = stopped(tmp_path / "job")
+    page, url = "http://h0.test/large", "http://h0.test/late"
+    cut = crawl_line.line(
+        1e9, Link(page), SimpleNamespace(status=200, seconds=0.1), None, ["links_cut:300"]
+    )
+    for name, line in ((crawl_line.LOG, cut), (LINKS_LOG, link_lines(page, [("a", url, url, "")]))):
+        with (job / name).open("ab") as file:
+            file.write(line)
+        size = (job / name).stat().st_size
+        tampered(job / "state/crawl.db", f"UPDATE output SET length = {size} WHERE path = '{name}'")
+    with closing(CrawlDB(job / "state")) as db:
+        db.set(meta_row.COUNTERS, msgpack.packb({"crawl": {"links/cut": 300}}))
+        db.checkpoint()
+
+    with OpenedCrawls(job) as crawls:
+        (logged,) = crawls.answers([url])
+    tampered(job / "state/crawl.db", f"DELETE FROM output WHERE path = '{LINKS_LOG}'")
+    with OpenedCrawls(job) as crawls:
+        (unlogged,) = crawls.answers([url])
+
+    assert logged.reason == (
+        f"{page} links to it, but that link (of the kind a) was not followed; 300 links of that "
+        "page were not, because it has too many (links_cut in crawl.log)"
+    )
+    assert (
+        "links that were not followed, because their pages have too many (links_cut in crawl.log): "
+        "none of 300"
+    ) in unlogged.details["looked"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from webcrawl.base.model import Exchange, Link, Outcome, Timings
 from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import even, truth
 from webcrawl.store.jobdir.crawl_line import LOG, line
-from webcrawl.store.jobdir.log_lines import LINKS_LOG
+from webcrawl.store.jobdir.log_lines import LINKS_LOG, link_lines
 from webcrawl.tools.why.answer import OpenedCrawls
 
 
@@ -86,6 +86,27 @@ def test_a_url_behind_a_block_page_that_moved(tmp_path, notes, state, drone):
     with OpenedCrawls(tmp_path) as crawls:
         (answer,) = crawls.answers([url])
     assert (answer.state, answer.details["drone"]) == (state, drone)
+
+
+def test_a_link_that_another_drone_has_logged(tmp_path):
+    """A link that was not followed is told of, whichever drone has read its page."""
+    url = "http://h0.test/picture.png"
+    for number in range(2):
+        stopped(tmp_path / f"drone-{number}", hosts="hi"[number])
+    named(tmp_path, (0, 1))
+    other = tmp_path / "drone-1"
+    with (other / LINKS_LOG).open("ab") as file:
+        file.write(link_lines("http://i0.test/", [("img", url, url, "")]))
+    size = (other / LINKS_LOG).stat().st_size
+    tampered(
+        other / "state/crawl.db", f"UPDATE output SET length = {size} WHERE path = '{LINKS_LOG}'"
+    )
+
+    with OpenedCrawls(tmp_path) as crawls:
+        (answer,) = crawls.answers([url])
+    assert answer.reason == (
+        "http://i0.test/ links to it, but that link (of the kind img, see LINK_SOURCES) was not followed"
+    )
 
 
 def test_a_drone_that_is_not_here(tmp_path):

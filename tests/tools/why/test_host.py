@@ -31,6 +31,12 @@ def paced(settings=(), live=None, **fields):
         ({}, {}, 3.0, "Mercator: its last download took 0.30 s, POLITENESS_FACTOR = 10"),
         ({}, {"times": [0.01]}, 1.0, "POLITENESS_MIN_DELAY = 1"),
         ({"POLITENESS_MAX_DELAY": "2"}, {}, 2.0, "POLITENESS_MAX_DELAY = 2"),
+        (
+            {"POLITENESS_POLICY": "webcrawl.frontier.politeness.fixed.Fixed"},
+            {},
+            70.0,
+            "POLITENESS_POLICY = Fixed",
+        ),
         ({}, {"crawl_delay": 5.0}, 5.0, "the Crawl-delay of its robots.txt is 5"),
         (
             {"CRAWL_DELAY_MAX": "4"},

@@ -1,5 +1,6 @@
 """Every sentence of `why` is said of the facts that make it true, and not of others."""
 
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.support.claims import pattern
 from webcrawl.base.model import Link, Status
+from webcrawl.frontier.health import DAY
 from webcrawl.frontier.host_facts import DomainFacts
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.why import places, verdict
@@ -76,7 +78,6 @@ ROWS = [
             {"log_lines": [line(-4 if code == Status.DNS_FAILED else -1)]},
         )
         for code, words in verdict.END_TEXTS.items()
-        if code not in (Status.ROBOTS_FORBIDDEN, Status.EXCLUDED)
     ),
     (verdict.EXCLUDED, {**SCOPE, "log_lines": [line(-5001)]}, {"log_lines": [line(-1)]}),
     (
@@ -94,8 +95,12 @@ ROWS = [
         {"host": host(retired=Status.HOST_BUDGET)},
         {"host": host(retired=Status.DROPPED)},
     ),
-    ("robots.txt forbids it", {"log_lines": [line(-9998)]}, {"log_lines": [line(-1)]}),
-    ("{}; it ended so at {}", {"log_lines": [line(-9998)]}, ROBOTS),
+    (
+        "robots.txt forbade it, at {}",
+        {"log_lines": [line(-9998)]},
+        {"log_lines": [line(-9998)], **ROBOTS},
+    ),
+    ("{}; it ended so at {}", {"log_lines": [line(-9998)], **ROBOTS}, {"log_lines": [line(-9998)]}),
     ("it ended with status {}", {"log_lines": [line(-777)]}, {"log_lines": [line(-1)]}),
     (
         " (not requested, or not again, because its host was given up)",
@@ -134,7 +139,11 @@ ROWS = [
         {**GOOD, **place(places.HOST)},
         GOOD,
     ),
-    ("{}; it will be fetched again when it is due", {**GOOD, "has_revisits": True}, GOOD),
+    (
+        "{}; it will be fetched again when it is due",
+        {**GOOD, "has_revisits": True, "revisit": SimpleNamespace(is_visit=True)},
+        {**GOOD, "has_revisits": True},
+    ),
     ("; its body was truncated: {}", {"log_lines": [line(200, "truncated:length")]}, GOOD),
     (
         "; but it was withheld, because its owner forbids it for every purpose in PURPOSE, by {}",
@@ -198,7 +207,7 @@ ROWS = [
     (
         (
             "similar URLs brought nothing new, so it waits behind all others of its domain, {}; "
-            "TRAP_RULES=0 fetches it"
+            "the next run fetches it with -s TRAP_RULES=0"
         ),
         place(places.FAMILY),
         place(places.BUDGET),
@@ -232,6 +241,16 @@ ROWS = [
     (
         ", and will end when its turn comes: {}",
         {**place(places.HOST), **ROBOTS},
+        place(places.HOST),
+    ),
+    (
+        "is the next one, and will end when its turn comes: the URL filter {} leaves it out: {}",
+        {**place(places.HOST), "filters": [FilterVerdict("commanded", REFUSES, "exclude a.test")]},
+        {**place(places.HOST), **SCOPE},  # which is for new links only
+    ),
+    (
+        "is the next one, and will end when its turn comes: its host was given up by command",
+        {**place(places.HOST), "host": host(retired=Status.DROPPED)},
         place(places.HOST),
     ),
     ("{} forbids it ({}{})", {**place(places.HOST), **ROBOTS}, place(places.HOST)),
@@ -296,25 +315,29 @@ ROWS = [
         {"known_in": "F", "unsearched": ["x"]},
         {"known_in": "F"},
     ),
-    ("{} was not followed", {"linking_page": LinkingPage("http://a.test/", "a")}, NEW),
     ("not followed", {"linking_page": LinkingPage("http://a.test/", "a")}, NEW),
     (
-        "{} links to it, but that link (of the kind {}{})",
+        "{} links to it, but that link (of the kind {}{}) was not followed",
         {"linking_page": LinkingPage("http://a.test/", "a")},
         NEW,
     ),
     (
         ", see LINK_SOURCES",
-        {"linking_page": LinkingPage("http://a.test/", "link")},
-        {"linking_page": LinkingPage("http://a.test/", "a")},
+        {"linking_page": LinkingPage("http://a.test/", "a"), "link_sources": ("link",)},
+        {"linking_page": LinkingPage("http://a.test/", "link"), "link_sources": ("link",)},
     ),
     (
-        "{} redirects to it, but this redirect is beyond REDIRECT_MAX_HOPS and",
+        "; {} of that page were not, because it has too many (links_cut in crawl.log)",
+        {"linking_page": LinkingPage("http://a.test/", "a", "", 300)},
+        {"linking_page": LinkingPage("http://a.test/", "a", "")},
+    ),
+    (
+        "{} redirects to it, but this redirect is beyond REDIRECT_MAX_HOPS and was not followed",
         {"linking_page": LinkingPage("http://a.test/", verdict.REDIRECT)},
         {"linking_page": LinkingPage("http://a.test/", "a")},
     ),
     (
-        "no seed that was read names it, and no fetched page links to it",
+        "no seed that was read names it, and no logged link leads to it",
         {"has_all_links": True},
         NEW,
     ),
@@ -337,8 +360,13 @@ ROWS = [
     ),
     (" (the crawl is paused: nothing is fetched until `resume`)", {"crawl_paused": True}, NEW),
     ("it would be left for a later segment (follow=0)", {"follows_links": False}, NEW),
-    ("it would be queued, and end when its turn comes: robots.txt forbids it", ROBOTS, NEW),
-    ("it would be queued, and end when its turn comes: {}", {"host": host(retired=-2)}, NEW),
+    ("it would be queued, and end when its turn comes: {} forbids it ({})", ROBOTS, NEW),
+    (
+        "it would be queued, and end when its turn comes: {}",
+        {"host": host(retired=-2, failed=SimpleNamespace(at=time.time(), status=-2))},
+        # A link that is found a day later brings the host back.
+        {"host": host(retired=-2, failed=SimpleNamespace(at=time.time() - DAY, status=-2))},
+    ),
     ("it would wait until its domain's budget is more than {}", {"domain": SPENT}, NEW),
     (
         "it would be queued, and fetched once its host is resumed by command",

@@ -32,6 +32,7 @@ INLINE = "inline"
 GIVEN_UP = "given_up"
 DUPLICATE = "duplicate:digest"
 TRUNCATED = "truncated:"
+LINKS_CUT = "links_cut:"  # with the number of links that were not followed, as there are too many
 # with a colon and who says so: its owner does not want it for what the crawl is for
 WITHHELD = "withheld"
 PROXY = "proxy"  # the proxy of this request did not get through

@@ -24,6 +24,7 @@ from webcrawl.tools.why.verdict import (
     DROPPED,
     FETCHED,
     IN_FLIGHT,
+    NOT_FOUND,
     QUEUED,
     REFUSED,
     SEEN,
@@ -59,6 +60,8 @@ class WhyAnswer:
         """Return how much the answer counts beside those of other drones."""
         if not self.is_final:
             return ATTEMPT_STRENGTH
+        if self.kind == NOT_FOUND:  # another drone may have a page that links to it
+            return -1
         return STRENGTH[QUEUED] if self.kind == IN_FLIGHT else STRENGTH.get(self.state, 0)
 
     def to_json(self) -> dict[str, Any]:

@@ -97,6 +97,7 @@ class FactFinder:
             facts.follows_links = self._source.follows_links
             facts.has_revisits = values["REVISIT_POLICY"] != SAVED_NONE
             facts.networks = [*map(str, values["PRIVATE_NETWORKS_ALLOWED"])]
+            facts.link_sources = values["LINK_SOURCES"]
 
     def _search_seen_store(self, batch: Sequence[UrlFacts]) -> None:
         """Find where the seen store knows the URLs, and links on their way through it."""
@@ -308,6 +309,7 @@ class FactFinder:
         )
         links, unsearched = linking_pages(self._source, urls, deep=self._deep)
         notes_links = self._source.has_output(LINKS_LOG) or "tables" in self._source.output_kinds
+        unsearched += self._source.unnoted_links(notes_links=notes_links)
         has_all_links = notes_links and self._source.is_complete and not unsearched
         for facts in batch:
             facts.large_page = large_pages.get(facts.url, "")

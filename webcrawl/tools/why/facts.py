@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Link, unpack
 from webcrawl.base.settings.checked_settings import CheckedSettings
+from webcrawl.content.html.link_kinds import FOLLOWED
 from webcrawl.crawl.score_book import NOTE
 from webcrawl.frontier.host_facts import DomainFacts, HostFacts
+from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.focus import ByFocus
 from webcrawl.frontier.wait_words import BLOCKED, FAILURE, RETRY_AFTER
 from webcrawl.net.robots import LIMIT, parse, pattern_of, records
@@ -193,6 +195,8 @@ def _reason_for(host: HostFacts, usual: float, values: CheckedSettings) -> str:
         if usual == values[setting]:
             return f"{setting} = {usual:g}"
     policy = values["POLITENESS_POLICY"].rpartition(".")[2]
+    if policy != Mercator.__name__:
+        return f"POLITENESS_POLICY = {policy}"
     if not host.downloads:
         return f"{policy}: the host is new"
     factor = values["POLITENESS_FACTOR"]
@@ -246,7 +250,7 @@ class UrlFacts:
     log_lines: list[CrawlLine] = field(default_factory=list)  # of crawl.log
     skipped: list[tuple[str, str, str]] = field(default_factory=list)  # time, reason, page
     skip_setting: str = ""  # of the filter that has left it out
-    has_all_links: bool = False  # all links of all pages were searched
+    has_all_links: bool = False  # all links in the outputs were searched
     linking_page: LinkingPage | None = None  # a page that links to it
     index_entries: list[IndexLine] = field(default_factory=list)  # of its records in the archive
     robots: RobotsVerdict | None = None
@@ -254,6 +258,7 @@ class UrlFacts:
     host: HostFacts | None = None
     pace: HostPace | None = None  # of its host
     networks: Sequence[str] = ()  # PRIVATE_NETWORKS_ALLOWED
+    link_sources: Container[str] = FOLLOWED  # the kinds of links that the crawl follows
     rendering: str = ""  # what a browser has shown of its host
     clock_ahead: float = 0.0  # seconds that the machine's clock shows beyond the crawl's
     live: Mapping[str, Any] | None = None  # the running crawl's answer

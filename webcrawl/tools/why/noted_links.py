@@ -18,6 +18,7 @@ from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.crawl.segments import FOLDER, FOUND, NAME, POOL
 from webcrawl.record.tables.table_files import current_path
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawl_line import LINKS_CUT
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.crawls import is_crawl, number_of
@@ -40,6 +41,7 @@ class LinkingPage(NamedTuple):
     page: str
     kind: str  # of the link
     path: str | None = None  # the page's own path from its seed, if crawl.log has it
+    cut: int = 0  # links of the page that were not followed, because it has too many
 
     @property
     def origin(self) -> Origin | None:
@@ -67,14 +69,21 @@ def linking_pages(
     _search_tables(source, urls, links, unsearched, deep=deep)
     pages = {page for page, _ in links.values()}
     crawl_log = source.log(CRAWL_LOG).search(pages, deep=deep, max_bytes=FILE_BYTES)
-    paths = {page: _path(lines.values()) for page, lines in crawl_log.lines.items()}
-    linking = {url: LinkingPage(page, kind, paths[page]) for url, (page, kind) in links.items()}
+    linking = {
+        url: _linking_page(page, kind, crawl_log.lines[page].values())
+        for url, (page, kind) in links.items()
+    }
     return linking, unsearched
 
 
-def _path(lines: Iterable[bytes]) -> str | None:
-    """Return the path from the seed that the first readable line of crawl.log has."""
-    return next((line.path for line in map(log_line, lines) if line is not None), None)
+def _linking_page(page: str, kind: str, lines: Iterable[bytes]) -> LinkingPage:
+    """Return the page of a link, with what the first readable line of crawl.log says of it."""
+    first = next((line for line in map(log_line, lines) if line is not None), None)
+    if first is None:
+        return LinkingPage(page, kind)
+    counts = (note.removeprefix(LINKS_CUT) for note in first.annotations if LINKS_CUT in note)
+    cut = next((int(number) for number in counts if number.isdecimal()), 0)
+    return LinkingPage(page, kind, first.path, cut)
 
 
 def _search_tables(

@@ -6,7 +6,7 @@ Frontier, robots.txt rules and sheets are the crawl's own classes, on the checkp
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cached_property, partial
 from pathlib import Path
@@ -240,6 +240,25 @@ class OpenedCrawl:
     def has_stored_indexes(self) -> bool:
         """Return whether a store has indexes of the archive."""
         return any(name.endswith(INDEX) for name in self.stored_files)
+
+    def unnoted_links(self, *, notes_links: bool) -> Iterator[str]:
+        """Yield a line about links of pages that have too many, which no output notes.
+
+        `notes_links`: an output has the links of pages, followed or not.
+        """
+        tallies = meta_row.value(
+            self.snapshot, meta_row.COUNTERS, meta_row.mapping, dict[str, Any]()
+        )
+        counters = tallies.get("crawl", {})
+        cut = counters.get("links/cut", 0)
+        if cut and not notes_links:
+            yield (
+                "links that were not followed, because their pages have too many (links_cut in "
+                f"crawl.log): none of {cut:,}"
+            )
+        unlogged = counters.get("links/unlogged", 0)
+        if unlogged:
+            yield f"links without room in {LINKS_LOG}: none of {unlogged:,}"
 
     # -- URLs
 

@@ -49,6 +49,7 @@ URL_SETTINGS = (  # that questions about a URL need
     "DOMAIN_BUDGET",
     "DOMAIN_BUDGET_PAGES",
     "OBEY_NOFOLLOW",
+    "LINK_SOURCES",
     "HIVE_PARTITION",
     "PRIVATE_NETWORKS_ALLOWED",
     "FRONTIER_QUEUES",

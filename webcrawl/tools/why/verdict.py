@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Container, Mapping
 from typing import Any, NamedTuple
 
 from webcrawl.base.dates import iso, moment
@@ -12,7 +13,8 @@ from webcrawl.base.page_values import block_page_vendor
 from webcrawl.base.program import program
 from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
-from webcrawl.content.html.link_kinds import FOLLOWED, KINDS, REDIRECT
+from webcrawl.content.html.link_kinds import KINDS, REDIRECT
+from webcrawl.frontier.health import DAY
 from webcrawl.net.dns_answers import known_without_asking
 from webcrawl.net.failure_words import refused_address
 from webcrawl.net.guard import AddressGuard
@@ -27,13 +29,15 @@ from webcrawl.store.jobdir.crawl_line import (
     WITHHELD,
     CrawlLine,
 )
+from webcrawl.store.jobdir.host_row import given_up
 from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
 from webcrawl.tools.why import places
 from webcrawl.tools.why.facts import RobotsState, UrlFacts
-from webcrawl.tools.why.noted_links import IN_POOL, IN_SEGMENT, LinkLeftForLater
+from webcrawl.tools.why.noted_links import IN_POOL, IN_SEGMENT, LinkingPage, LinkLeftForLater
 from webcrawl.tools.why.places import QueuePlace
-from webcrawl.tools.why.url_rules import INVALID_REASONS, first_refusal
+from webcrawl.tools.why.url_rules import INVALID_REASONS, REFUSES, first_refusal
 from webcrawl.urls.filters.depth import DepthFilter
+from webcrawl.urls.filters.exclusion import CommandedFilter, ExclusionFilter
 
 FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = (
     "fetched",
@@ -46,6 +50,7 @@ FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = (
 STATES = (FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN)
 # ends of a URL that a rule of the crawl or of its host's owner has refused
 REFUSED_BY_RULE = frozenset((Status.OUT_OF_SCOPE, Status.EXCLUDED, Status.ROBOTS_FORBIDDEN))
+OPT_OUTS = (ExclusionFilter.name, CommandedFilter.name)  # which are asked about queued URLs too
 EXCLUDED = "it was excluded while it waited"
 FORBIDDEN = "its host's name resolves to an address that PRIVATE_NETWORKS_ALLOWED does not allow"
 END_TEXTS = {
@@ -59,13 +64,14 @@ END_TEXTS = {
         "its host's robots.txt could not be fetched, and without it nothing may be fetched"
     ),
     Status.OUT_OF_SCOPE: "it was out of scope when its turn came",
-    Status.EXCLUDED: f"{EXCLUDED}, or {FORBIDDEN}",
+    Status.EXCLUDED: (
+        f"{EXCLUDED}, or its address, its port or the size of its answer was refused"
+    ),
     Status.DROPPED: "its host was given up by command",
     Status.HOST_BUDGET: "its host had reached HOST_MAX_PAGES, or the limit on URLs from its sitemaps",
     Status.HOST_RETIRED: "its host was given up",
     Status.NO_METHOD: "its request names a method or value that the spider no longer had",
     Status.REFUSED: "a class of FEATURES refused it",
-    Status.ROBOTS_FORBIDDEN: "robots.txt forbids it",
 }
 REVISIT_RESULTS = {
     "changed": "it had changed",
@@ -73,7 +79,7 @@ REVISIT_RESULTS = {
     "gone": "it was gone",
 }
 PROBED = "One of its URLs is tried now and then; once a page comes, all are fetched"
-TOO_DEEP, IN_FLIGHT = "too deep", "in flight"
+TOO_DEEP, IN_FLIGHT, NOT_FOUND = "too deep", "in flight", "not found"
 PUT_OFF = "until its host may get a request"
 QUEUE_KINDS = {
     places.RETRY: "to be tried again",
@@ -221,16 +227,16 @@ def _without_trace(facts: UrlFacts) -> UrlVerdict:
         return UrlVerdict(
             UNKNOWN,
             "not followed",
-            f"{_link_words(facts.linking_page.page, facts.linking_page.kind)} was not followed",
+            _link_words(facts.linking_page, facts.link_sources),
         )
     if facts.has_all_links:
         return UrlVerdict(
             UNKNOWN,
-            "not found",
-            "no seed that was read names it, and no fetched page links to it",
+            NOT_FOUND,
+            "no seed that was read names it, and no logged link leads to it",
         )
     return UrlVerdict(
-        UNKNOWN, "not found", "the crawl has not found a link to it that it could follow"
+        UNKNOWN, NOT_FOUND, "the crawl has not found a link to it that it could follow"
     )
 
 
@@ -264,9 +270,8 @@ def _refusal_verdict(facts: UrlFacts) -> UrlVerdict | None:
         return _filter_verdict(refusal.name, "leaves", f"{page}: {refusal.rule}")
     if facts.skipped:
         return _skip_verdict(facts)
-    if facts.robots is not None and facts.robots.verdict == RobotsState.FORBIDDEN:
-        return UrlVerdict(REFUSED, "robots.txt", _robots_words(facts))
-    return None
+    forbidden = _forbidding_rule(facts)
+    return UrlVerdict(REFUSED, "robots.txt", forbidden) if forbidden else None
 
 
 def _skip_verdict(facts: UrlFacts) -> UrlVerdict:
@@ -289,12 +294,22 @@ def _filter_verdict(name: str, leaves: str, more: str) -> UrlVerdict:
     return UrlVerdict(REFUSED, f"filter {name}", what)
 
 
-def _link_words(page: str, kind: str) -> str:
-    """Return the subject of a sentence: the link of this kind on this page."""
-    if kind == REDIRECT:
-        return f"{page} redirects to it, but this redirect is beyond REDIRECT_MAX_HOPS and"
-    setting = ", see LINK_SOURCES" if kind in KINDS and kind not in FOLLOWED else ""
-    return f"{page} links to it, but that link (of the kind {kind}{setting})"
+def _link_words(link: LinkingPage, link_sources: Container[str]) -> str:
+    """Return that this link was not followed, and why, as far as that is known.
+
+    `link_sources`: the kinds of links that the crawl follows.
+    """
+    if link.kind == REDIRECT:
+        return (
+            f"{link.page} redirects to it, but this redirect is beyond REDIRECT_MAX_HOPS and was "
+            "not followed"
+        )
+    setting = ", see LINK_SOURCES" if link.kind in KINDS and link.kind not in link_sources else ""
+    words = f"{link.page} links to it, but that link (of the kind {link.kind}{setting}) was not followed"
+    if link.cut:
+        cut = count(link.cut, "link")
+        words += f"; {cut} of that page were not, because it has too many (links_cut in crawl.log)"
+    return words
 
 
 def _vendor_of_block_page(line: CrawlLine) -> str:
@@ -360,7 +375,7 @@ def _next_revisit(facts: UrlFacts) -> str:
         return "; it is being fetched again right now"
     if facts.place is not None:
         return "; it is due to be fetched again and waits in a queue"
-    if facts.has_revisits:
+    if facts.has_revisits and facts.revisit is not None and facts.revisit.is_visit:
         return "; it will be fetched again when it is due"
     return ""
 
@@ -426,7 +441,7 @@ QUEUE_SENTENCES = {  # what a URL waits for, by its queue
     places.BUDGET: "{over_budget}: it waits for a larger budget, {before}",
     places.FAMILY: (
         "similar URLs brought nothing new, so it waits behind all others of its domain, {before}; "
-        "TRAP_RULES=0 fetches it"
+        "the next run fetches it with -s TRAP_RULES=0"
     ),
     places.LINE: "it waits until others of its domain, address or origin are done, {before}",
     places.FRONT: "it waits in the front-end at level {level}, {before} there",
@@ -450,17 +465,17 @@ def _queue_words(facts: UrlFacts, place: QueuePlace) -> str:
         words = UNTRIED
     if facts.host is not None and facts.host.is_paused:
         words = f"{words}; but its host is paused by command"
-    return words + _robots_warning(facts)
+    return words + _warning(facts)
 
 
-def _robots_warning(facts: UrlFacts) -> str:
-    """Return, for the end of a sentence, that robots.txt keeps the crawl from the URL, if it does."""
+def _warning(facts: UrlFacts) -> str:
+    """Return, for the end of a sentence, what keeps the crawl from a URL that waits; empty if
+    nothing does.
+    """
+    if end := _end_when_due(facts):
+        return f", and will end when its turn comes: {end}"
     robots = facts.robots
-    if robots is None:
-        return ""
-    if robots.verdict == RobotsState.FORBIDDEN:
-        return f", and will end when its turn comes: {_robots_words(facts)}"
-    if robots.verdict == RobotsState.UNREACHABLE:
+    if robots is not None and robots.verdict == RobotsState.UNREACHABLE:
         tries = f", tried {count(robots.tries, 'time')}" if robots.tries else ""
         return f"; {robots_url(robots.origin)} could not be fetched{tries}, and without it nothing may be fetched"
     return ""
@@ -485,10 +500,11 @@ def _budget_words(facts: UrlFacts) -> str:
     return "its domain has far more URLs than its budget of pages"
 
 
-def _robots_words(facts: UrlFacts) -> str:
+def _forbidding_rule(facts: UrlFacts) -> str:
+    """Return which robots.txt forbids the URL, and by which rule; empty if none does."""
     verdict = facts.robots
     if verdict is None or verdict.verdict != RobotsState.FORBIDDEN:
-        return "robots.txt forbids it"
+        return ""
     line = f"line {verdict.line}: " if verdict.line else ""
     return f"{robots_url(verdict.origin)} forbids it ({line}{verdict.rule})"
 
@@ -496,9 +512,11 @@ def _robots_words(facts: UrlFacts) -> str:
 def _end_verdict(facts: UrlFacts, line: CrawlLine) -> UrlVerdict:
     """Judge a URL whose last line in the log has no answer."""
     if line.status == Status.ROBOTS_FORBIDDEN:
-        return UrlVerdict(
-            REFUSED, "robots.txt", f"{_robots_words(facts)}; it ended so at {moment(line.time)}"
-        )
+        when = moment(line.time)
+        # The file may have changed since, or not be obeyed any more.
+        still = _forbidding_rule(facts)
+        words = f"{still}; it ended so at {when}" if still else f"robots.txt forbade it, at {when}"
+        return UrlVerdict(REFUSED, "robots.txt", words)
     if PROXY in line.annotations:
         return UrlVerdict(
             DROPPED, "its proxy", f"its proxy could not reach the server, at {moment(line.time)}"
@@ -580,7 +598,7 @@ def _if_it_were_new(facts: UrlFacts) -> str:
     if not facts.follows_links:
         return "it would be left for a later segment (follow=0)"
     end = _end_when_due(facts)
-    if end:
+    if end and not _is_tried_again(facts):
         return f"it would be queued, and end when its turn comes: {end}"
     budget = _used_up_budget(facts)
     if budget is not None:
@@ -594,8 +612,11 @@ def _if_it_were_new(facts: UrlFacts) -> str:
 
 def _end_when_due(facts: UrlFacts) -> str:
     """Return why the URL would end without a request when its turn comes; empty if it would not."""
-    if facts.robots is not None and facts.robots.verdict == RobotsState.FORBIDDEN:
-        return "robots.txt forbids it"
+    for verdict in facts.filters:
+        if verdict.name in OPT_OUTS and verdict.verdict == REFUSES:
+            return f"the URL filter {verdict.name} leaves it out: {verdict.rule}"
+    if forbidden := _forbidding_rule(facts):
+        return forbidden
     host = facts.host
     if host is None or not host.retired:
         return ""
@@ -603,6 +624,14 @@ def _end_when_due(facts: UrlFacts) -> str:
     if _is_spent(facts):
         return f"{end}; {_retry_advice(host.name)}"
     return end
+
+
+def _is_tried_again(facts: UrlFacts) -> bool:
+    """Return whether a new link brings back the URL's host, which was given up a day ago."""
+    host = facts.host
+    if host is None or host.failed is None or not given_up(host):
+        return False
+    return time.time() - facts.clock_ahead - host.failed.at >= DAY
 
 
 def _used_up_budget(facts: UrlFacts) -> int | None:

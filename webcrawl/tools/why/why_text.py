@@ -129,9 +129,8 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     if host is None:
         return
     paused = "paused by command; " if host["paused"] else ""
-    pages = count(host["pages"], "page")
-    queued = count(host["queued"], "URL")
-    yield f"{host['host']}: {paused}{host['health_in_words']}; {pages}, {queued} queued"
+    fetched = count(host["pages"], "URL")  # HOST_MAX_PAGES counts answers of any status
+    yield f"{host['host']}: {paused}{host['health_in_words']}; {fetched} fetched, {host['queued']:,} queued"
     yield _pace(host["delay"], host["connections"]["at_once"])
     # A paused host has a next turn too, and is not requested then.
     is_waited_for = host["queued"] or details.get("queue")
