@@ -79,6 +79,7 @@ class HostOrders(HostInspector):
             ground.clock,
             ground.domains,
             rendering.in_words if rendering is not None else None,
+            obeys_robots=in_force.values["ROBOTSTXT_OBEY"],
         )
         return cls(
             sources,
@@ -137,6 +138,7 @@ class HostOrders(HostInspector):
         if facts.state == PLACES[HostState.PARKED]:
             return f"{name} waits for a place among the hosts in rotation, and is fetched from when it has one"
         when = f"in {due - now:.1f} s" if due > now else "now"
+        when = self._end_of_rest() or when
         return f"{name} may be fetched from again {when}"
 
     def drop(self, name: str) -> str:
@@ -146,15 +148,18 @@ class HostOrders(HostInspector):
         # No sweep: to take its URLs out of all queues would read every queue for one host. They end
         # some hundred per turn, as those of any host that is given up.
         urls, waits_for_place = self._steering.drop(name, self.now())
-        when = "end when its turn comes" if waits_for_place else "end now"
+        when = "when its turn comes" if waits_for_place else "now"
+        when = self._end_of_rest() or when
+        ends = f"{count(urls, 'URL')} in its queue {'ends' if urls == 1 else 'end'} {when}"
+        return f"{name} is given up: {ends}, and URLs found there within a day end too"
+
+    def _end_of_rest(self) -> str:
+        """Return when the crawl fetches again, in words; empty if it does now."""
         if self._in_force.paused:
-            when = "end when the crawl is resumed"
-        elif self._in_force.held or self._uplink.out:
-            when = f"end when fetching resumes ({self._in_force.held or self._uplink.trouble})"
-        return (
-            f"{name} is given up: {count(urls, 'URL')} in its queue {when}, and URLs found there "
-            "within a day end too"
-        )
+            return "when the crawl is resumed"
+        if self._in_force.held or self._uplink.out:
+            return f"when fetching resumes ({self._in_force.held or self._uplink.trouble})"
+        return ""
 
     def delay(self, name: str, seconds: float | None) -> str:
         """Set the delay between two requests to this one host, or unset it with None."""

@@ -59,6 +59,7 @@ class HostSources:
     domain: Callable[[str], str]  # the registered domain of a host
     # how a host's pages are rendered, in words; None if no page of the crawl is
     rendered: Callable[[str], str] | None = None
+    obeys_robots: bool = True  # ROBOTSTXT_OBEY
 
 
 class HostInspector:
@@ -71,6 +72,7 @@ class HostInspector:
         self.now = sources.clock
         self._statistics = sources.statistics
         self._rendered = sources.rendered
+        self._obeys_robots = sources.obeys_robots
 
     def record(self, name: str) -> dict[str, Any]:
         """Return all that is known of a host; waits and past times are in seconds from now."""
@@ -92,7 +94,9 @@ class HostInspector:
             found["need_scripts"] = scripted[0]
         if self._rendered is not None and (in_words := self._rendered(name)):
             found["rendering"] = in_words
-        found["robots"] = {origin: self._said(origin, now) for origin in self.book.origins(name)}
+        # The rules that an earlier run obeyed are still in the book.
+        origins = self.book.origins(name) if self._obeys_robots else ()
+        found["robots"] = {origin: self._said(origin, now) for origin in origins}
         found["budget"] = self.frontier.look.domain(self.domain(name)).to_json()
         return found
 
@@ -122,6 +126,9 @@ class HostInspector:
         """
         if not url.startswith(SCHEMES):
             return {"url": url, "verdict": "allowed", "why": "there is no robots.txt for such URLs"}
+        if not self._obeys_robots:
+            why = "robots.txt is not read with ROBOTSTXT_OBEY = 0"
+            return {"url": url, "verdict": "allowed", "why": why}
         now = self.now()
         origins = [] if of_url else self.book.origins(host_of(url))
         origin = _known_origin(origin_of(url), origins)
@@ -177,18 +184,23 @@ class HostInspector:
         if by == "bytes":
             return self._heaviest(by, BYTES, most, {})
         hosts = look.in_memory()
+        deferred = self.frontier.core.deferred.hosts
         if by == "errors":
             failing: dict[str, int] = {}
             async for rows in _measured(hosts, Host.failing):
                 failing.update((name, failures) for failures, name in rows)
-            return self._heaviest(by, FAILED_URLS, most, failing)
+            found = self._heaviest(by, FAILED_URLS, most, failing)
+            if deferred:
+                found["covers"] += (
+                    "; failures of URLs that will be retried, of hosts in memory only"
+                )
+            return found
         first: list[tuple[float, str]] = []
         async for rows_of_slice in _measured(hosts, _waiting if by == "queue" else look.wait):
             first = nlargest(most, [*first, *rows_of_slice], key=itemgetter(0))
-        covers = f"{len(hosts)} hosts in memory"
-        deferred = self.frontier.core.deferred.hosts
+        covers = f"{count(len(hosts), 'host')} in memory"
         if deferred:
-            covers += f"; of the {deferred} deferred hosts, only those in memory"
+            covers += f"; of {count(deferred, 'deferred host')}, only those in memory"
         name = "urls" if by == "queue" else "delay"
         return {
             "by": by,

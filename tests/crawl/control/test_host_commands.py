@@ -141,6 +141,16 @@ class TestRetry:
         with pytest.raises(CommandError, match=r"a\.org is paused: resume it first"):
             crawl.order("host a.org retry")
 
+    def test_while_the_crawl_is_paused(self, crawl):
+        """Nothing is fetched before the crawl is resumed, and the answer says so."""
+        crawl.add("a.org", 3)
+        crawl.run(0.1)
+        crawl.crawl.pause()
+
+        assert crawl.order("host a.org retry") == (
+            "a.org may be fetched from again when the crawl is resumed"
+        )
+
     def test_nothing_to_ask_for(self, crawl):
         """A host without URLs is said to have none."""
         assert "has no URLs in its queue" in crawl.order("host a.org retry")
@@ -349,6 +359,14 @@ class TestLooks:
 
         (row,) = crawl.order("hosts --by errors")["hosts"]
         assert (row["host"], row["errors"] > 0, row["documents"]) == ("a.org", True, 0)
+        # Of a deferred host the next run has no more than a row on disk.
+        crawl.run(3000)
+        crawl.again()
+        found = crawl.order("hosts --by errors")
+        assert (found["hosts"], found["covers"]) == (
+            [],
+            "all hosts; failures of URLs that will be retried, of hosts in memory only",
+        )
 
     @pytest.mark.parametrize(
         ("line", "why"),
@@ -415,6 +433,20 @@ class TestRobots:
             assert crawl.order("robots b.org")["robots"] == "http://b.org:8080/robots.txt"
             assert crawl.order("robots a.org:8080")["robots"] == "http://a.org:8080/robots.txt"
             assert "no robots.txt" in crawl.order("robots gopher://a.org/x")["why"]
+
+    def test_while_it_is_not_obeyed(self, tmp_path):
+        """A run without ROBOTSTXT_OBEY is not said to obey the rules that an earlier one has read."""
+        with steered(tmp_path, **BUDGET, ROBOTSTXT_OBEY=True) as crawl:
+            crawl.add("a.org", 2)
+            link = crawl.crawl.next_link(crawl.crawl.parts.clock())
+            answered(crawl, link, 200, b"User-agent: *\nDisallow: /\n")
+            crawl.again(ROBOTSTXT_OBEY=False)
+
+            said = crawl.order("robots http://a.org/0")
+            assert (said["verdict"], "ROBOTSTXT_OBEY" in said["why"]) == ("allowed", True)
+            assert crawl.order("host a.org")["robots"] == {}
+            crawl.run(100)
+            assert "http://a.org/0" in {url for _, _, url in crawl.requested}
 
 
 def test_what_changes_nothing_is_not_kept():
