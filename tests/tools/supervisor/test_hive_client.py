@@ -26,6 +26,7 @@ from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.redis_server.steps import Keys
+from webcrawl.store.lock import Lock
 from webcrawl.tools.supervisor import hive_client
 from webcrawl.tools.supervisor.hive_client import HiveClient
 from webcrawl.tools.supervisor.servers import URL_FILE
@@ -320,6 +321,31 @@ def test_one_answers_for_all(asked):
     assert ask(look_at(folder, hosts=("far", HERE)), "excluded")[0] == {"from": "drone-1"}
     with pytest.raises(CommandError, match="runs elsewhere"):
         ask(look_at(folder, hosts=("far", "far")), "excluded")
+
+
+def test_a_drone_that_was_killed(asked, monkeypatch):
+    """A drone whose process has ended here is not said to run, though its lease is not over."""
+    folder, _ = asked
+    one = HiveClient(Settings(), str(folder), 1.0, None)
+    monkeypatch.setattr(one._target, "ask_server", lambda: look_at(folder))
+    (folder / "drone-0/state").mkdir()
+    with closing(Lock(folder / "drone-0/state")):
+        rows = one.ask("status")["drones"]
+
+    assert [row["state"] for row in rows] == ["running", "away"]
+    with pytest.raises(NotRunning, match="no drone of this hive is running"):
+        one.ask("status")
+
+
+def test_what_is_in_force(asked, monkeypatch):
+    """The status of a hive lists the commands in force, as a drone on this machine has them."""
+    folder, ask = asked
+    monkeypatch.setattr(
+        hive_client.Client, "ask", lambda *_: {"in_force": ["exclude a.test"]}, raising=True
+    )
+
+    assert ask(look_at(folder), "status")[0]["in_force"] == ["exclude a.test"]
+    assert ask(look_at(folder, hosts=("far", "far")), "status")[0]["in_force"] == []
 
 
 async def done(_make_operator, _folder, _there, name, _words):

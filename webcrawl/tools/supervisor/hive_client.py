@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from collections.abc import Collection, Sequence
-from contextlib import aclosing
-from pathlib import Path
+from contextlib import aclosing, suppress
 from typing import IO, Any
 
 from scrapy.settings import BaseSettings
@@ -22,7 +20,7 @@ from webcrawl.crawl.hive.errors import AnotherHive, Away, Full
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import HiveView, Operator
 from webcrawl.crawl.hive.partition import WAYS, partition_of
-from webcrawl.tools.supervisor.hive_status import hive_progress
+from webcrawl.tools.supervisor.hive_status import hive_progress, jobdir_here, without_ended
 from webcrawl.tools.supervisor.servers import HiveTarget, MakeOperator
 from webcrawl.urls.host_names import RegisteredDomains
 
@@ -65,7 +63,8 @@ class HiveClient:
                 f"{name[:40]!r} is not a command; the commands are {', '.join(COMMANDS)}"
             )
         if name == "status":
-            return hive_progress(hive, self._figures_of_former_drones(hive))
+            progress = hive_progress(hive, self._figures_of_former_drones(hive))
+            return {**progress, "in_force": self._orders_in_force(hive)}
         if name == "seeds":  # each drone reads all of them, and keeps its own
             words = ("add", *sources_of(words, lambda: self._spool_stdin(hive)))
         if is_order(name, *words):
@@ -99,6 +98,7 @@ class HiveClient:
             raise NotRunning(
                 f"{self._target.text}: the hive's server is {error.state}: {error}"
             ) from error
+        hive = without_ended(hive, self._target.folder)
         if not hive.leases:
             raise NotRunning(f"{self._target.text}: no drone of this hive is running")
         return hive
@@ -109,6 +109,17 @@ class HiveClient:
         if folder is None:
             return []
         return [folder.figures(drone) for drone in folder.all_drones() if drone not in hive.drones]
+
+    def _orders_in_force(self, hive: HiveView) -> list[str]:
+        """Return the commands in force, as the first drone that answers here has them.
+
+        Each drone has the commands to all.
+        """
+        for drone in self._drones_here(hive):
+            with suppress(NotRunning, CommandError):
+                status = self._client_of(hive, drone).ask("status")
+                return [str(line) for line in status.get("in_force", ())]
+        return []
 
     def _give_order(self, hive: HiveView, name: str, words: Sequence[str]) -> str:
         """Give a command to all drones, and return what to tell the user.
@@ -169,11 +180,11 @@ class HiveClient:
     def _drones_here(self, hive: HiveView) -> list[int]:
         """Return the drones that run on this machine, and in the hive's folder if that is given."""
         folder = self._target.folder
-        return [drone for drone in sorted(hive.leases) if _jobdir_here(hive, drone, folder)]
+        return [drone for drone in sorted(hive.leases) if jobdir_here(hive, drone, folder)]
 
     def _client_of(self, hive: HiveView, drone: int) -> Client:
         """Return a client of this drone. Raise CommandError if the drone runs elsewhere."""
-        jobdir = _jobdir_here(hive, drone, self._target.folder)
+        jobdir = jobdir_here(hive, drone, self._target.folder)
         if jobdir is None:
             report = hive.reports.get(drone)
             host, pid = hive.places.get(drone, ("", 0))
@@ -195,18 +206,6 @@ class HiveClient:
                 "-: drones on other machines cannot read standard input: give a list that all can read"
             )
         return spooled(folder.path, self._stdin)
-
-
-def _jobdir_here(hive: HiveView, drone: int, folder: HiveFolder | None) -> Path | None:
-    """Return the drone's JOBDIR if it is on this machine, and in the hive's folder if one is given."""
-    host, _ = hive.places.get(drone, ("", 0))
-    report = hive.reports.get(drone)
-    reported = Path(report.jobdir) if report is not None else None
-    jobdir = folder.drone(drone) if folder is not None else reported
-    if host != socket.gethostname() or jobdir is None or not jobdir.is_dir():
-        return None
-    is_same = reported is None or reported.resolve() == jobdir.resolve()
-    return jobdir if is_same else None
 
 
 async def order_drones(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from webcrawl.base.readable import count
@@ -72,6 +75,7 @@ def status_rows(target: HiveTarget) -> tuple[list[dict[str, Any]], dict[str, Any
         common[why_not_live] = why_not_live == "another" or common["running"] > 0
         return [rows[drone] for drone in sorted(rows)], common
     before, now = two_looks
+    now = without_ended(now, target.folder)
     common |= _state_by_server(now, common)
     reported = {drone: report.figures for drone, report in now.reports.items()}
     common |= revisits({**stats, **reported}.values())
@@ -84,6 +88,34 @@ def status_rows(target: HiveTarget) -> tuple[list[dict[str, Any]], dict[str, Any
             row.pop("place", None)  # the folder may have been moved since that report
         rows[drone] = rows.get(drone, unknown) | row
     return [rows[drone] for drone in sorted(rows)], common
+
+
+def jobdir_here(hive: HiveView, drone: int, folder: HiveFolder | None) -> Path | None:
+    """Return the drone's JOBDIR if it is on this machine, and in the hive's folder if one is given."""
+    host, _ = hive.places.get(drone, ("", 0))
+    report = hive.reports.get(drone)
+    reported = Path(report.jobdir) if report is not None else None
+    jobdir = folder.drone(drone) if folder is not None else reported
+    if host != socket.gethostname() or jobdir is None or not jobdir.is_dir():
+        return None
+    is_same = reported is None or reported.resolve() == jobdir.resolve()
+    return jobdir if is_same else None
+
+
+def without_ended(hive: HiveView, folder: HiveFolder | None) -> HiveView:
+    """Return what the server knows, without the leases of drones whose processes have ended here.
+
+    The lease of a drone that was killed lasts until its time is over.
+    """
+    if folder is None:
+        return hive
+    ended = {
+        drone
+        for drone in hive.leases
+        if jobdir_here(hive, drone, folder) is not None and not folder.is_running(drone)
+    }
+    alive = {drone: seconds for drone, seconds in hive.leases.items() if drone not in ended}
+    return replace(hive, leases=alive)
 
 
 def _two_looks(target: HiveTarget) -> tuple[HiveView, HiveView] | None:
