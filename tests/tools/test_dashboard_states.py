@@ -63,6 +63,26 @@ class TestStates:
 
         assert "folded" in shown(tmp_path, stats=left).partition("URLs queued")[0]
 
+    def test_how_a_hive_ended(self, tmp_path):
+        """A hive has finished if all drones have; else what ended another drone is told."""
+        for drone, reason in enumerate(("finished", "store_failed")):
+            made(tmp_path / f"hive/drone-{drone}", stats={"reason": reason, "queued": 0})
+        (tmp_path / "hive/hive.json").write_text(json.dumps(HIVE))
+        with dashboard(tmp_path) as visitor:
+            text = text_of(visitor.page(f"c/{visitor.id}"))
+
+        assert "store_failed" in text
+        assert "nothing is left" not in text
+
+    def test_figures_of_an_earlier_version(self, tmp_path):
+        """Figures are found under the names that an earlier version wrote."""
+        text = shown(
+            tmp_path, stats={"reason": "stopped", "queued": 9, "aside": 7, "hosts_aside": 2}
+        )
+
+        assert "deferred hosts2" in text
+        assert "7 of them deferred" in text
+
     def test_no_figures_yet(self, tmp_path):
         """A crawl that has saved nothing is new, and not one that was killed."""
         text = shown(tmp_path)
@@ -97,7 +117,7 @@ class TestStates:
             tmp_path, {"status": {**FIGURES, "queued": 7, "in_flight": 0, "deferred_due": due}}
         )
 
-        assert "All 7 queued URLs" in text
+        assert "7 URLs queued, all of deferred hosts" in text
         assert words in text
 
     def test_hosts_with_several_connections(self, tmp_path):

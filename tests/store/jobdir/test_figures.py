@@ -31,6 +31,21 @@ class TestMerged:
             == 7
         )
 
+    @pytest.mark.parametrize(
+        ("key", "one", "other", "both"),
+        [
+            ("at", "2026-11-21T10:00:00Z", 9.0, "2026-11-21T10:00:00Z"),
+            ("seconds", 9.0, "long", 9.0),
+            ("started", "2026-11-21T10:00:00Z", None, "2026-11-21T10:00:00Z"),
+            ("deferred_due", 9.0, "soon", 9.0),
+            ("in_force", ["pause"], 3, ["pause"]),
+            ("milliseconds", [1, 2], "3", [1, 2]),
+        ],
+    )
+    def test_of_two_kinds(self, key, one, other, both):
+        """A figure that is of another kind in one drone counts as missing there."""
+        assert merged([{key: one}, {key: other}])[key] == both
+
     def test_what_all_have_together(self):
         """All drones read the same seeds, in the same seconds, and each hears of every host that is
         paused.

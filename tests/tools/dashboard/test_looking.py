@@ -343,7 +343,11 @@ class TestSigns:
             ),
             (
                 {"queued": 7, "in_flight": 0, "deferred_due": 1.0},
-                "All 7 queued URLs are of deferred hosts, which are retried now and then.",
+                "7 URLs queued, all of deferred hosts, which are retried now and then.",
+            ),
+            (
+                {"queued": 1, "in_flight": 0, "deferred": 1, "deferred_due": 1.0},
+                "1 URL queued, all of deferred hosts, which are retried now and then.",
             ),
             ({}, "Hosts: 4 active 2 ready 24 waiting."),
         ],
@@ -369,6 +373,6 @@ class TestSigns:
         found = " ".join(warning_sentences(sample, moments, tmp_path))
 
         assert "2 unexpected errors" in found
-        assert "No page in 61 s, though 4,000 URLs are queued." in found
+        assert "No page in 61 s, though the queue has 4,000 URLs." in found
         assert "got no answer" in found
         assert rate_of(moments) == 0

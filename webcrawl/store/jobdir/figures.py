@@ -28,11 +28,11 @@ def total(values: Sequence[Any]) -> float | None:
 
 
 def largest(values: Sequence[Any]) -> Any:
-    return max(value for value in values if value is not None)
+    return max((value for value in values if value is not None), default=None)
 
 
 def earliest(values: Sequence[Any]) -> Any:
-    return min(value for value in values if value is not None)
+    return min((value for value in values if value is not None), default=None)
 
 
 def soonest(values: Sequence[float | None]) -> float:
@@ -299,7 +299,7 @@ def merged(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in dict.fromkeys(chain.from_iterable(drone_figures)):
         rule: Rule = RULES.get(key, total)
-        value = rule([drone.get(key) for drone in drone_figures])
+        value = rule(_of_one_kind([drone.get(key) for drone in drone_figures]))
         # The reason of a hive that runs is None
         if value is not None or key == "reason":
             found[key] = value
@@ -307,6 +307,20 @@ def merged(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         found[HIT_RATE] = _hit_rate(found)
     drones = [{name: drone[name] for name in MAIN if name in drone} for drone in drone_figures]
     return {**found, **revisits(drone_figures), "drones": drones}
+
+
+def _of_one_kind(values: Sequence[Any]) -> Sequence[Any]:
+    """Return the values with None for each that is of another kind than the first one.
+
+    A stats.json may be of another version, or have been changed by hand.
+    """
+    first = next((_kind(value) for value in values if value is not None), None)
+    return [value if _kind(value) is first else None for value in values]
+
+
+def _kind(value: Any) -> type:
+    """Return the type of a value of JSON; all numbers are of one."""
+    return float if isinstance(value, int) else type(value)
 
 
 def _hit_rate(figures: Mapping[str, Any]) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 
 from webcrawl.store.disk import regular, rewrite
 from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.counter_words import RENAMED_COUNTERS
 
 MAX_SLOTS = 720  # twelve minutes at first; a longer crawl has wider slots, and no more of them
 FIRST_WIDTH = 1000  # milliseconds of a slot at first
@@ -129,6 +130,14 @@ BLOCK_PAGE = "wall/"  # after that, before a vendor
 # statuses of servers that fail, not of missing pages
 SERVER_ERRORS = frozenset((408, 429, *range(500, 600)))
 MOST_BYTES = 1 << 24  # bytes that are read
+# Names of figures that an earlier version wrote, and what they are called now
+RENAMED = {
+    "aside": "deferred",
+    "hosts_aside": "hosts_deferred",
+    "aside_due": "deferred_due",
+    **RENAMED_COUNTERS,
+    **{f"frontier/{old}": f"frontier/{new}" for old, new in RENAMED_COUNTERS.items()},
+}
 
 
 def write(jobdir: Path, text: str) -> None:
@@ -148,7 +157,9 @@ def read(jobdir: Path) -> dict[str, Any]:
             found = json.loads(file.read(MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    return {RENAMED.get(name) or str(name): value for name, value in found.items()}
 
 
 def over_budget(figures: Mapping[str, float]) -> tuple[int, int]:

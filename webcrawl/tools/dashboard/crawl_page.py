@@ -401,7 +401,7 @@ def _turn_words(sample: CrawlSample, rate: float) -> str:
         later = "wait until they are resumed"
         if sample.number("deferred_due"):
             later = "are retried now and then"
-        return f"all {numbers.number(queued)} queued URLs are of deferred hosts, which {later}"
+        return f"{numbers.count(queued, 'URL')} queued, all of deferred hosts, which {later}"
     words = waits_for(sample.figures) or str(turns)
     if rate:
         words = f"{numbers.number(float(f'{rate:.2g}'))} pages per second; {words}"
@@ -430,7 +430,7 @@ def _warnings_between(before: Moment, last: Moment) -> Iterator[str]:
     queued = last.figures["queued"]
     if last.figures["pages"] == before.figures["pages"] and queued:
         seconds = numbers.seconds(last.at - before.at)
-        yield f"No page in {seconds}, though {numbers.number(queued)} URLs are queued."
+        yield f"No page in {seconds}, though the queue has {numbers.count(int(queued), 'URL')}."
     ended = sum(last.mix.values()) - sum(before.mix.values())
     unreached = last.mix["unreachable"] - before.mix["unreachable"]
     if ended >= MIN_ENDS and unreached > MAX_UNREACHED_SHARE * ended:

@@ -140,7 +140,11 @@ def hive_sample(drones: Mapping[str, CrawlSample]) -> CrawlSample:
     states = {sample.state for sample in samples}
     state = next((state for state in MOST_URGENT_FIRST if state in states), "stopped")
     at = max((sample.at for sample in samples), default=time.time())
-    return CrawlSample(at, state, _hive_figures(samples), _hive_note(samples, state), drones)
+    figures = _hive_figures(samples)
+    # The drones may have ended for different reasons.
+    reason = str(figures.get("reason") or "")
+    note = reason if state == "stopped" else _hive_note(samples, state)
+    return CrawlSample(at, state, figures, note, drones)
 
 
 def _hive_figures(samples: Sequence[CrawlSample]) -> dict[str, Any]:
