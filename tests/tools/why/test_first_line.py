@@ -110,6 +110,23 @@ def test_what_no_page_links_to_as_far_as_one_can_see(shallow, tmp_path, name, wh
     assert line in answer.details["odd"] + answer.details["looked"]
 
 
+def test_an_archive_that_was_taken_away(tmp_path):
+    """An answer without a record says how many index files were not there to be searched."""
+    job = stopped(tmp_path / "job")
+    first, *others = (job / "warc").glob("*.cdxj")
+    first.rename(tmp_path / first.name)
+
+    with OpenedCrawls(job) as crawls:
+        (without_one,) = crawls.answers(["http://nobody.test/"])
+        for path in others:
+            path.rename(tmp_path / path.name)
+        (without_any,) = crawls.answers(["http://nobody.test/"])
+
+    line = "the archive, except for {} no longer in the folder"
+    assert line.format("1 index file") in without_one.details["looked"]
+    assert line.format(f"{1 + len(others)} index files") in without_any.details["looked"]
+
+
 @pytest.mark.parametrize("name", ["crawl.log", "links.log"])
 def test_what_no_page_links_to_as_far_as_a_short_log_says(shallow, tmp_path, name):
     """Where a log ends before the last checkpoint's end, a note says so, and nobody says that no

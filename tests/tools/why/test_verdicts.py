@@ -203,7 +203,7 @@ ROWS = [
     ("is the next one", place(places.HOST), place(places.HOST, number=1)),
     ("{} before it", place(places.HOST, number=1), place(places.HOST)),
     ("it waits in its host's queue, {}", place(places.HOST), place(places.FRONT)),
-    ("{}: it waits for a larger budget, {}", place(places.BUDGET), place(places.HOST)),
+    ("{}, and is the next one", place(places.BUDGET), place(places.BUDGET, number=1)),
     (
         (
             "similar URLs brought nothing new, so it waits behind all others of its domain, {}; "
@@ -219,17 +219,20 @@ ROWS = [
     ),
     ("it waits in the front-end at level {}, {} there", place(places.FRONT), place(places.LINE)),
     (
-        "its domain has used up its budget of pages",
+        "its domain has used up its budget of pages: it waits for a larger budget",
         {**place(places.BUDGET), "domain": SPENT},
         place(places.HOST),
     ),
     (
-        "its domain has far more URLs than its budget of pages",
+        "its domain has far more URLs than its budget of pages: it waits for a larger budget",
         {**place(places.BUDGET), "domain": replace(SPENT, pages=5)},
         {**place(places.BUDGET), "domain": SPENT},
     ),
     (
-        "of the pages accepted from its domain, {} had nothing new or have no answer yet",
+        (
+            "of the pages accepted from its domain, {} had nothing new or have no answer yet: it "
+            "waits until pages with something new come"
+        ),
         {**place(places.BUDGET), "domain": replace(SPENT, pages=5, debt=4, lead=4)},
         {**place(places.BUDGET), "domain": replace(SPENT, pages=5, debt=3, lead=4)},
     ),
@@ -266,7 +269,7 @@ ROWS = [
     ),
     (verdict.PROBED, {**place(places.HOST), "host": BLOCK_PAGE}, place(places.HOST)),
     (
-        "{}{} at {}, and is in the archive",
+        "{}{} at {}, and was archived",
         {"index_entries": [SimpleNamespace(status=200, date="2026-11-23T10:00:00Z")]},
         GOOD,
     ),

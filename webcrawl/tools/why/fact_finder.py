@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webcrawl.base.model import is_requisite, is_revisit
+from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import robots_url
@@ -144,8 +145,8 @@ class FactFinder:
         """Yield a line for each part of the archive that was not searched."""
         if indexes.missing:
             is_stored = self._source.has_stored_indexes
-            where = "are in the store" if is_stored else "are no longer in the folder"
-            yield f"{indexes.missing} indexes of the archive {where}"
+            where = "in the store" if is_stored else "no longer in the folder"
+            yield f"the archive, except for {count(indexes.missing, 'index file')} {where}"
         if indexes.is_open_one_partial:
             yield "the index of the archive file that is being written: its first 64 MiB"
 

@@ -145,7 +145,7 @@ def _by_archive(facts: UrlFacts) -> UrlVerdict | None:
     entry = facts.index_entries[-1]
     kind = f"answered {entry.status}" if entry.status else "fetched"
     when = moment(entry.date)
-    reason = f"{kind}{_redirect_words(facts)} at {when}, and is in the archive"
+    reason = f"{kind}{_redirect_words(facts)} at {when}, and was archived"
     return UrlVerdict(FETCHED, kind, reason)
 
 
@@ -438,7 +438,7 @@ def _redirect_words(facts: UrlFacts) -> str:
 
 QUEUE_SENTENCES = {  # what a URL waits for, by its queue
     places.HOST: "it waits in its host's queue, {before}",
-    places.BUDGET: "{over_budget}: it waits for a larger budget, {before}",
+    places.BUDGET: "{over_budget}, {before}",
     places.FAMILY: (
         "similar URLs brought nothing new, so it waits behind all others of its domain, {before}; "
         "the next run fetches it with -s TRAP_RULES=0"
@@ -491,13 +491,17 @@ def _last_try_words(facts: UrlFacts) -> str:
 
 
 def _budget_words(facts: UrlFacts) -> str:
-    """Return which rule of frontier/budgets.py holds the URLs of its domain back."""
+    """Return which rule of frontier/budgets.py holds the URLs of its domain back, and until when."""
     domain = facts.domain
+    larger = "it waits for a larger budget"
     if domain is None or _used_up_budget(facts) is not None or domain.budget is None:
-        return "its domain has used up its budget of pages"
+        return f"its domain has used up its budget of pages: {larger}"
     if domain.debt >= domain.lead:
-        return f"of the pages accepted from its domain, {domain.debt} had nothing new or have no answer yet"
-    return "its domain has far more URLs than its budget of pages"
+        return (
+            f"of the pages accepted from its domain, {domain.debt} had nothing new or have no "
+            "answer yet: it waits until pages with something new come"
+        )
+    return f"its domain has far more URLs than its budget of pages: {larger}"
 
 
 def _forbidding_rule(facts: UrlFacts) -> str:
