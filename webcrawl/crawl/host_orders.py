@@ -167,8 +167,10 @@ class HostOrders(HostInspector):
         self._sheets.set(f"{ALONE}{name}", {MIN_DELAY: seconds, MAX_DELAY: seconds})
         if seconds is None:
             return f"{name} no longer has a delay of its own"
+        at_once = self.frontier.look.facts(name).connections  # each connection waits by itself
+        requests = "a request" if at_once == 1 else f"up to {at_once} requests"
         return (
-            f"{name} gets a request every {seconds:g} s from the next one on, or less often if "
+            f"{name} gets {requests} every {seconds:g} s from the next one on, or less often if "
             "its robots.txt says so"
         )
 

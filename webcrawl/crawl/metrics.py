@@ -140,7 +140,10 @@ LABELLED = (
         VERDICTS,
     ),
 )
-TROUBLE = "1 if this keeps the crawl from sending requests, else 0; if several do, only the first."
+TROUBLE = (
+    "1 if this keeps the crawl from sending requests, else 0; if several do, only the first and "
+    "engine_paused."
+)
 TROUBLES = {  # the words of Outlook.trouble, and the name in the metric
     "paused": "paused",
     "no network": "no_network",

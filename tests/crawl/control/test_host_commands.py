@@ -251,6 +251,12 @@ class TestDelay:
         assert crawl.order("host a.org delay default") == "a.org no longer has a delay of its own"
         assert len(crawl.run(40)) > 8
 
+    def test_with_several_connections(self, tmp_path):
+        """Each connection waits by itself, and the answer says how many requests may come."""
+        with steered(tmp_path, **BUDGET, HOST_CONNECTIONS={"a.org": 3}) as crawl:
+            answer = crawl.order("host a.org delay 30")
+            assert answer.startswith("a.org gets up to 3 requests every 30 s")
+
     def test_robots_goes_before(self, crawl):
         """A Crawl-delay that is longer stays in force."""
         crawl.order("host a.org delay 2")
