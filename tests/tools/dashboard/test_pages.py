@@ -111,7 +111,8 @@ class TestFigures:
         for name, at in (("newer", new), ("older", old - 9)):
             stats = {"reason": None, "at": "2023-11-14T22:13:20Z", "pages": 7}
             made(tmp_path / name, stats=stats, history=[(at, FIGURES)])
-        with dashboard(tmp_path, Crawls()) as visitor:
+        answers = {"status": CommandError("its event loop is blocked")}
+        with dashboard(tmp_path, Crawls(answers)) as visitor:
             visitor.page()
             pages = []
             for known in visitor.finder.find():

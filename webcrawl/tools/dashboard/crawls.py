@@ -113,14 +113,15 @@ def _sample_of(jobdir: Path, ask: Ask) -> CrawlSample:
 
 def _sample_without_answer(jobdir: Path, now: float) -> CrawlSample:
     """Return the sample of a crawl that does not answer, by its lock and its saved figures."""
-    figures = _saved_figures(jobdir)
     if is_locked(jobdir):
         return CrawlSample(
             now,
             "silent",
-            figures,
+            _saved_figures(jobdir),
             "it is running, but does not accept commands: these are its last saved figures",
         )
+    # Of a crawl that was killed, the history has pages that the next run fetches again.
+    figures = stats_file.read(jobdir)
     if not figures:
         return CrawlSample(now, "new", figures, "it has saved no figures yet")
     reason = figures.get("reason")
@@ -178,15 +179,15 @@ def _hive_note(samples: Sequence[CrawlSample], state: str) -> str:
 
 
 def _saved_figures(jobdir: Path) -> dict[str, Any]:
-    """Return the figures of stats.json, updated by the last moment of the history if it is newer."""
+    """Return the figures of stats.json of a crawl that runs, updated by the last moment of the
+    history if it is newer.
+    """
     figures = stats_file.read(jobdir)
     moments = recent_moments(jobdir)
     if not figures or not moments:
         return figures
     last = moments[-1]
-    # stats.json has whole seconds. Of one and the same second its figures are the later ones: they
-    # are written at the end of a run, and the first moment of a short run has no page yet.
-    is_newer = last.at >= (saved_at(figures) or 0.0) + 1.0
+    is_newer = last.at >= (saved_at(figures) or 0.0)
     return {**figures, **last.figures, "mix": last.mix} if is_newer else figures
 
 
