@@ -161,7 +161,7 @@ class TestLooking:
         assert (sample.state, sample.number("pages"), sample.answers) == ("silent", 7, False)
         assert sample.note
 
-    def test_a_crawl_that_does_not_run(self, tmp_path):
+    def test_what_a_crawl_did_after_its_last_checkpoint(self, tmp_path):
         """Its figures are those of its last checkpoint, with which the next run begins: what a run
         that was killed did after that is done again.
         """

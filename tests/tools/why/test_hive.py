@@ -1,6 +1,7 @@
 """`scrapy why` of a hive: whichever drone has a URL answers."""
 
 from collections import Counter
+from contextlib import closing
 
 import pytest
 
@@ -10,10 +11,14 @@ from tests.support.jobs import stopped
 from tests.support.tampering import tampered
 from webcrawl.base.model import Exchange, Link, Outcome, Timings
 from webcrawl.base.url_text import host_of
+from webcrawl.crawl.hive.member import IDENTITY, Identity, keep_map
+from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.lab.simweb import even, truth
+from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.crawl_line import LOG, line
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, link_lines
 from webcrawl.tools.why.answer import OpenedCrawls
+from webcrawl.tools.why.opened_crawl import OpenedCrawl
 
 
 def test_every_url_of_the_truth(simweb, redis, tmp_path):
@@ -107,6 +112,22 @@ def test_a_link_that_another_drone_has_logged(tmp_path):
     assert answer.reason == (
         "http://i0.test/ links to it, but that link (of the kind img, see LINK_SOURCES) was not followed"
     )
+
+
+def test_a_drone_alone(tmp_path):
+    """Asked alone, a drone does not say that no link leads to its URL: others have logs, too."""
+    job = stopped(tmp_path / "drone-0")
+    with closing(CrawlDB(job / "state")) as db:
+        db.set(IDENTITY, Identity("0", "web", 0, 1).pack())
+        keep_map(db, SlotMap.fair((0, 1)))
+        db.checkpoint()
+
+    with OpenedCrawl(job) as source:
+        names = (f"http://{number}.test/" for number in range(99))
+        url = next(url for url in names if source.owner(url) == 0)
+    with OpenedCrawls(job) as crawls:
+        (answer,) = crawls.answers([url])
+    assert answer.reason == "the crawl has not found a link to it that it could follow"
 
 
 def test_a_drone_that_is_not_here(tmp_path):

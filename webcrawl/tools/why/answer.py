@@ -100,6 +100,8 @@ class OpenedCrawls:
                 self._finders[source] = FactFinder(source, deep=deep)
                 source.notes += absent
                 source.is_complete = source.is_complete and not absent
+            if len(self._finders) == 1:  # other drones of its hive have logs of their own
+                source.is_complete = source.is_complete and source.slot_map is None
         except BaseException:
             self.close()
             raise
