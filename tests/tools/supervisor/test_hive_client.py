@@ -70,6 +70,13 @@ class TestCommands:
         reasons = [f"refused by drone {one}: no seeds there" for one in range(2)]
         assert done.stderr == f"{'; '.join(reasons)}\n"
 
+    def test_what_files_alone_tell(self, url):
+        """A server has no files of a crawl: `why` needs a folder, whether the hive runs or not."""
+        done = ordered(url, "why", "http://a.test/")
+
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"{url}: why reads files: give the folder of the hive or drone\n"
+
     def test_a_server_with_something_else(self, url):
         """What stands there under a key of the hive, and is no hive's, is told in words."""
         with Redis.from_url(url) as client:
@@ -340,11 +347,11 @@ def test_a_drone_that_was_killed(asked, monkeypatch):
 def test_what_is_in_force(asked, monkeypatch):
     """The status of a hive lists the commands in force, as a drone on this machine has them."""
     folder, ask = asked
-    monkeypatch.setattr(
-        hive_client.Client, "ask", lambda *_: {"in_force": ["exclude a.test"]}, raising=True
-    )
+    monkeypatch.setattr(hive_client.Client, "ask", lambda *_: {"in_force": ["exclude a.test"]})
 
-    assert ask(look_at(folder), "status")[0]["in_force"] == ["exclude a.test"]
+    (folder / "drone-0/state").mkdir()
+    with closing(Lock(folder / "drone-0/state")):
+        assert ask(look_at(folder), "status")[0]["in_force"] == ["exclude a.test"]
     assert ask(look_at(folder, hosts=("far", "far")), "status")[0]["in_force"] == []
 
 

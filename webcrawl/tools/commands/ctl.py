@@ -101,10 +101,15 @@ class Command(ToolCommand):
         jobdir, command, *words = args
         if jobdir in VERBS and not Path(jobdir).exists():
             raise usage_error(f"the folder comes first: {program()} ctl JOBDIR {jobdir}")
+        is_hive_server = "://" in jobdir
         if command == "why":
             # It reads files, so it is answered here, whether the crawl runs or not
+            if is_hive_server:
+                server = text_without_credentials(jobdir)
+                raise CommandError(
+                    f"{server}: why reads files: give the folder of the hive or drone"
+                )
             return _why(Path(jobdir), words)
-        is_hive_server = "://" in jobdir
         if command == "excluded" and not is_hive_server:
             return self._excluded(jobdir, words)
         return self._answer_of_crawl(jobdir, command, words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import IO, Any
 
@@ -63,8 +63,7 @@ class HiveClient:
                 f"{name[:40]!r} is not a command; the commands are {', '.join(COMMANDS)}"
             )
         if name == "status":
-            progress = hive_progress(hive, self._figures_of_former_drones(hive))
-            return {**progress, "in_force": self._orders_in_force(hive)}
+            return self._progress(hive)
         if name == "seeds":  # each drone reads all of them, and keeps its own
             words = ("add", *sources_of(words, lambda: self._spool_stdin(hive)))
         if is_order(name, *words):
@@ -98,10 +97,19 @@ class HiveClient:
             raise NotRunning(
                 f"{self._target.text}: the hive's server is {error.state}: {error}"
             ) from error
-        hive = without_ended(hive, self._target.folder)
+        self._check_alive(hive)
+        return hive
+
+    def _check_alive(self, hive: HiveView) -> None:
         if not hive.leases:
             raise NotRunning(f"{self._target.text}: no drone of this hive is running")
-        return hive
+
+    def _progress(self, hive: HiveView) -> Mapping[str, Any]:
+        """Return the answer to `status`. Raise NotRunning if the processes of all drones have ended."""
+        hive = without_ended(hive, self._target.folder)
+        self._check_alive(hive)
+        progress = hive_progress(hive, self._figures_of_former_drones(hive))
+        return {**progress, "in_force": self._orders_in_force(hive)}
 
     def _figures_of_former_drones(self, hive: HiveView) -> list[dict[str, Any]]:
         """Return the figures of drones that have left the hive: their pages stay the hive's."""
