@@ -203,7 +203,7 @@ class TestWhoHasDoneIt:
         """It has not done it, and is named."""
         assert order("pause", seen([0, 1], [0]), seen([0, 1], [0, 1])) == "pause: done by 2 drones"
         assert order("pause", seen([0], [0, 1])) == "pause: done by 2 drones"
-        with pytest.raises(NoAnswer, match="pause: drones 1 ended before they answered"):
+        with pytest.raises(NoAnswer, match="pause: drone 1 ended without an answer"):
             order("pause", seen([0, 1], [0]), seen([0], [0]))
 
     def test_a_drone_that_has_left_meanwhile(self):

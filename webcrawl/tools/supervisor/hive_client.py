@@ -277,10 +277,7 @@ async def _wait_for_answers(operator: Operator, name: str, number: int) -> HiveV
         if not waiting:
             return hive
         if time.monotonic() > end:
-            drones = ", ".join(map(str, waiting))
-            raise NoAnswer(
-                f"{name}: drones {drones} have not answered yet; they will receive the command"
-            )
+            raise NoAnswer(f"{name}: no answer yet from {_named(waiting)}, which will receive it")
         await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -311,12 +308,16 @@ async def _wait_for_end(folder: HiveFolder | None) -> bool:
 def _check_ended(hive: HiveView, there: Collection[int], name: str, number: int) -> None:
     """Raise NoAnswer if drones that were there have ended without carrying the command out."""
     away = [drone for drone in sorted(there) if drone not in hive.leases]
-    missed = [str(drone) for drone in away if _is_missed(hive, drone, number)]
+    missed = [drone for drone in away if _is_missed(hive, drone, number)]
     if missed:
         raise NoAnswer(
-            f"{name}: drones {', '.join(missed)} ended before they answered; they receive the "
-            "command when they are back"
+            f"{name}: {_named(missed)} ended without an answer, and will receive the command when back"
         )
+
+
+def _named(drones: Sequence[int]) -> str:
+    """Return these drones in words: `drone 1`, or `drones 1, 2`."""
+    return f"drone{'s' if len(drones) > 1 else ''} {', '.join(map(str, drones))}"
 
 
 def _has_carried_out(hive: HiveView, drone: int, number: int) -> bool:
