@@ -303,7 +303,12 @@ def test_an_owner_elsewhere(asked):
         CommandError, match="drone 1, which runs elsewhere: run `scrapy ctl` there, on far:"
     ):
         ask(seen, "host", "example.com")
-    assert ask(seen, "hosts")[1] == [("drone-0", "hosts")]
+    answer, heard = ask(seen, "hosts")
+    assert heard == [("drone-0", "hosts")]
+    assert [row["drone"] for row in answer["drones"]] == [0, 1]
+    assert answer["drones"][1]["answer"].startswith(
+        "runs elsewhere: run `scrapy ctl` there, on far:"
+    )
 
 
 @pytest.mark.parametrize("word", ["http://", "a b", "http://[::1"])

@@ -80,12 +80,10 @@ class HiveClient:
                 f"{self._target.text}: no drone runs on this machine; give the folder of a drone, on "
                 "its machine"
             )
-        return {
-            "drones": [
-                {"drone": drone, "answer": self._client_of(hive, drone).ask(name, *words)}
-                for drone in drones_here
-            ]
-        }
+        answers = {drone: _elsewhere(hive, drone) for drone in sorted(hive.leases)}
+        for drone in drones_here:
+            answers[drone] = self._client_of(hive, drone).ask(name, *words)
+        return {"drones": [{"drone": drone, "answer": answer} for drone, answer in answers.items()]}
 
     def _ask_server(self) -> HiveView:
         """Return what the server knows. Raise NotRunning if none answers, or no drone is alive."""
@@ -194,12 +192,7 @@ class HiveClient:
         """Return a client of this drone. Raise CommandError if the drone runs elsewhere."""
         jobdir = jobdir_here(hive, drone, self._target.folder)
         if jobdir is None:
-            report = hive.reports.get(drone)
-            host, pid = hive.places.get(drone, ("", 0))
-            where = f"{host}:{report.jobdir if report else ''} (process {pid})"
-            raise CommandError(
-                f"this belongs to drone {drone}, which runs elsewhere: run `{program()} ctl` there, on {where}"
-            )
+            raise CommandError(f"this belongs to drone {drone}, which {_elsewhere(hive, drone)}")
         return Client(jobdir, self._patience)
 
     def _spool_stdin(self, hive: HiveView) -> str:
@@ -313,6 +306,14 @@ def _check_ended(hive: HiveView, there: Collection[int], name: str, number: int)
         raise NoAnswer(
             f"{name}: {_named(missed)} ended without an answer, and will receive the command when back"
         )
+
+
+def _elsewhere(hive: HiveView, drone: int) -> str:
+    """Return that this drone runs on another machine, and where."""
+    report = hive.reports.get(drone)
+    host, pid = hive.places.get(drone, ("", 0))
+    where = f"{host}:{report.jobdir if report else ''} (process {pid})"
+    return f"runs elsewhere: run `{program()} ctl` there, on {where}"
 
 
 def _named(drones: Sequence[int]) -> str:
