@@ -349,6 +349,24 @@ def test_a_drone_that_was_killed(asked, monkeypatch):
         one.ask("status")
 
 
+def test_a_question_to_a_drone_that_was_killed(asked, monkeypatch):
+    """The others answer all the same, and the answer says that it does not run."""
+    folder, ask = asked
+    ask_client = hive_client.Client.ask
+
+    def asking(client, *words):
+        if client._name == "drone-1":
+            raise NotRunning("no running crawl accepts commands there")
+        return ask_client(client, *words)
+
+    monkeypatch.setattr(hive_client.Client, "ask", asking)
+
+    assert [row["answer"] for row in ask(look_at(folder), "hosts")[0]["drones"]] == [
+        {"from": "drone-0"},
+        "no running crawl accepts commands there",
+    ]
+
+
 def test_what_is_in_force(asked, monkeypatch):
     """The status of a hive lists the commands in force, as a drone on this machine has them."""
     folder, ask = asked

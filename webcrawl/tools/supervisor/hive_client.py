@@ -82,7 +82,10 @@ class HiveClient:
             )
         answers = {drone: _elsewhere(hive, drone) for drone in sorted(hive.leases)}
         for drone in drones_here:
-            answers[drone] = self._client_of(hive, drone).ask(name, *words)
+            try:
+                answers[drone] = self._client_of(hive, drone).ask(name, *words)
+            except NotRunning as error:  # it was killed, and its lease is not over
+                answers[drone] = str(error)
         return {"drones": [{"drone": drone, "answer": answer} for drone, answer in answers.items()]}
 
     def _ask_server(self) -> HiveView:
