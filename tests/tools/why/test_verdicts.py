@@ -370,6 +370,11 @@ ROWS = [
         # A link that is found a day later brings the host back.
         {"host": host(retired=-2, failed=SimpleNamespace(at=time.time() - DAY, status=-2))},
     ),
+    (
+        "it would be queued, and end when its turn comes: its host's name resolves to an address",
+        {"host": host(retired=-5001, failed=SimpleNamespace(at=time.time(), status=-5001))},
+        {"host": host(retired=-2, failed=SimpleNamespace(at=time.time(), status=-2))},
+    ),
     ("it would wait until its domain's budget is more than {}", {"domain": SPENT}, NEW),
     (
         "it would be queued, and fetched once its host is resumed by command",

@@ -213,7 +213,7 @@ def _without_trace(facts: UrlFacts) -> UrlVerdict:
     if refusal is not None:
         return refusal
     if facts.is_known and facts.host is not None and facts.host.retired:
-        end = _end_words(facts.host.retired)
+        end = _end_words(facts, facts.host.retired)
         return UrlVerdict(
             DROPPED, f"status {facts.host.retired}: {end}", f"{end}, so its URLs ended"
         )
@@ -530,7 +530,7 @@ def _end_verdict(facts: UrlFacts, line: CrawlLine) -> UrlVerdict:
         # "Or not again": four attempts may have come before the host was given up.
         given_up = " (not requested, or not again, because its host was given up)"
     state = REFUSED if line.status in REFUSED_BY_RULE else DROPPED
-    end = _exclusion_words(facts) if line.status == Status.EXCLUDED else _end_words(line.status)
+    end = _end_words(facts, line.status)
     reason = f"{end}{given_up}, at {moment(line.time)}"
     if line.status == Status.HOST_BUDGET and _is_spent(facts):
         reason += "; to fetch it, use a larger HOST_MAX_PAGES with another JOBDIR or --fresh"
@@ -560,11 +560,13 @@ def _exclusion_words(facts: UrlFacts) -> str:
     failed = facts.host.failed if facts.host is not None else None
     if failed is not None and failed.status == Status.EXCLUDED:
         return FORBIDDEN
-    return _end_words(Status.EXCLUDED)
+    return END_TEXTS[Status.EXCLUDED]
 
 
-def _end_words(status: int) -> str:
+def _end_words(facts: UrlFacts, status: int) -> str:
     """Return in words how a URL, or its host, ended with this status."""
+    if status == Status.EXCLUDED:
+        return _exclusion_words(facts)
     try:
         return END_TEXTS[Status(status)]
     except (ValueError, KeyError):
@@ -624,7 +626,7 @@ def _end_when_due(facts: UrlFacts) -> str:
     host = facts.host
     if host is None or not host.retired:
         return ""
-    end = _end_words(host.retired)
+    end = _end_words(facts, host.retired)
     if _is_spent(facts):
         return f"{end}; {_retry_advice(host.name)}"
     return end
