@@ -29,6 +29,7 @@ from webcrawl.crawl.hive.drone_check import (
     saved_drone_of,
 )
 from webcrawl.record.archived_answers import captures, is_repeat
+from webcrawl.record.since.index import GONE_PREFIX
 from webcrawl.record.warc import unpacked_stream
 from webcrawl.record.warc.reader import NotWarc, RecordReader, ignore_loss
 from webcrawl.store.disk import regular
@@ -76,7 +77,7 @@ def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
             yield DamagedFile(crawl / STATE, 0, "the state of this drone of the hive is missing")
             continue
         crawls[number] = crawl
-        found.update({_figure_of_hive(name, crawl): value for name, value in figures.items()})
+        _add_figures(figures, crawl, found)
     found["drones"] = len(crawls)
     yield from guarded(_check_members, [*crawls.values()])
     yield from guarded(
@@ -136,11 +137,15 @@ def _first(damages: Iterator[DamagedFile]) -> Iterator[DamagedFile]:
         yield DamagedFile(path, 0, f"{more} more of this kind")
 
 
-def _figure_of_hive(figure: str, crawl: Path) -> str:
-    """Return the name of a drone's figure in the hive; absent files are below the drone's folder."""
-    if not figure.startswith(ABSENT):
-        return figure
-    return f"{ABSENT}{crawl.name}/{figure.removeprefix(ABSENT)}"
+def _add_figures(figures: Counter[str], crawl: Path, found: Counter[str]) -> None:
+    """Add the figures of a drone to those of the hive; absent files are below the drone's folder."""
+    for name, value in figures.items():
+        if name.startswith(GONE_PREFIX):  # the drones were compared with the same earlier archives
+            found[name] = max(found[name], value)
+        elif name.startswith(ABSENT):
+            found[f"{ABSENT}{crawl.name}/{name.removeprefix(ABSENT)}"] += value
+        else:
+            found[name] += value
 
 
 def _check_in_one_drone_only(
@@ -154,6 +159,8 @@ def _check_in_one_drone_only(
 
 def _check_archives(crawls: Crawls, found: Counter[str]) -> Iterator[DamagedFile]:
     """Count the archived URLs, and yield those of which two drones have the final answer.
+
+    URLs that several drones may have archived are counted apart.
 
     Several drones may request a robots.txt, or a download that pages await. A host may move to
     another drone between two fetches of a page, and between two attempts at a URL, of which a
@@ -177,6 +184,8 @@ def _check_archives(crawls: Crawls, found: Counter[str]) -> Iterator[DamagedFile
         for name in by_logged_url.values()
         if sum(not was_retried(*place) for place in name.places.values()) > 1
     ]
+    found["archived in several"] = len(shared) - len(has_two_ends)
+    found["archived"] -= sum(len(name.places) for name in shared if name not in has_two_ends)
     yield from _first(_damages(crawls, has_two_ends, "is also in the archive of {}"))
 
 

@@ -16,9 +16,13 @@ from tests.support.commands import command
 from tests.support.hive_jobs import hive, named
 from tests.support.jobs import Job, stopped, tree
 from tests.support.tampering import tampered
+from webcrawl.base.digest import SHA1
 from webcrawl.crawl.hive import registry
 from webcrawl.crawl.hive.member import IDENTITY, KEY, MAP, Identity
+from webcrawl.record.since.index import GONE_PREFIX
+from webcrawl.record.since.sources import FileSignature, write_indexed_files
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import Disk
 from webcrawl.tools import verify_hive as module
 from webcrawl.tools.verify_crawl import verify
 from webcrawl.tools.verify_hive import pages, shared_names, verify_hive
@@ -137,6 +141,32 @@ class TestSound:
         """
         assert said_by_two(copy, notes="3t,wall:anubis") == []
         assert said_by_two(copy, notes="wall:unknown") != []
+
+    def test_archived_urls_of_two_drones(self, same, tmp_path):
+        """URLs that several drones may have archived are not said to be in only one drone."""
+        root = shutil.copytree(same, tmp_path / "web")
+        repeated(root / "drone-0")
+        of_drones = [set(urls(root / f"drone-{drone}")) for drone in range(2)]
+        both = set.intersection(*of_drones)
+        found = Counter()
+        for _ in verify_hive(root, found):
+            pass
+
+        assert found["archived in several"] == len(both) > 0
+        assert found["archived"] == sum(map(len, of_drones)) - 2 * len(both)
+
+    def test_an_earlier_archive_of_all_drones(self, copy):
+        """Files of an earlier crawl with which all drones were compared are missing once."""
+        for drone in range(2):
+            folder = copy / f"drone-{drone}/state/since"
+            folder.mkdir()
+            january = FileSignature("/january/warc/a.cdxj", 1, 1)
+            write_indexed_files(Disk(), folder, [january], {SHA1})
+        found = Counter()
+        for _ in verify_hive(copy, found):
+            pass
+
+        assert found[f"{GONE_PREFIX}/january/warc"] == 1
 
 
 class TestDamage:

@@ -12,6 +12,7 @@ import pytest
 from tests.support.tables import Job
 from webcrawl.record.tables.table_files import TableProgress
 from webcrawl.store import rowcrc
+from webcrawl.tools.commands.verify import verify_and_print
 from webcrawl.tools.verify_crawl import verify
 
 
@@ -61,6 +62,21 @@ def test_a_sound_crawl(job):
 
     assert list(verify(job, found)) == []
     assert found["rows"] == 6
+
+
+def test_an_archive_that_was_taken_away(job, capsys):
+    """Rows whose archive files are not here are not said to agree with the archive."""
+    said = []
+    for _ in range(2):
+        assert verify_and_print(str(job)) == 0
+        said += [line for line in capsys.readouterr().out.splitlines() if line.startswith("tables")]
+        for path in (job / "warc").iterdir():
+            path.unlink()
+
+    assert said == [
+        "tables: 6 pages, in agreement with crawl.log and the archive",
+        "tables: 6 pages, in agreement with crawl.log",
+    ]
 
 
 @pytest.mark.parametrize(

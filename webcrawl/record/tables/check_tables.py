@@ -33,6 +33,7 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, STREAM
 
 UNREAD_TABLES = "tables unread"  # among the figures: there are tables, but pyarrow is not installed
+UNCOMPARED_ROWS = "archived rows not compared"  # their archive files are not here
 TABLES_WITHOUT_OWN_KEY = ("pages", "links", "hosts", "chunks")
 
 
@@ -178,15 +179,17 @@ class ArchivePlaceCheck:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def flaw(self, name: str, offset: int, length: int, time: datetime, digest: str | None) -> str:
+    def flaw(
+        self, name: str, offset: int, length: int, time: datetime, digest: str | None
+    ) -> str | None:
         """Return what is wrong with the record at this place, or an empty string.
 
-        `time` and `digest` are those of the page. A place in a file that is damaged or missing is
-        not checked.
+        `time` and `digest` are those of the page. Return None for a place in a file that is damaged
+        or missing, which is not checked.
         """
         file = self._open_file(name)
         if file is None:
-            return ""
+            return None
         try:
             record = next(
                 sound_records(self._folder / name, file, 0, offset, offset + length), None
@@ -286,8 +289,8 @@ def check_pages(
                 )
             is_archived = place[0] is not None
             if is_archived:
-                counts["archived rows"] += 1
                 flaw = records.flaw(*place)
+                counts[UNCOMPARED_ROWS if flaw is None else "archived rows"] += 1
                 if flaw:
                     yield _damaged_row(jobdir, number, f"{url}: {flaw}")
         if agrees_with_log and next(lines, None) is not None:

@@ -124,6 +124,9 @@ def _hive_lines(found: Counter[str]) -> Iterator[str]:
     archived = count(found["archived"], "archived URL")
     hosts = count(found["hosts in use"], "host")
     yield f"hive: {drones}; {pages}, {archived}, {hosts} in use, each in only one drone"
+    if found["archived in several"]:
+        urls = count(found["archived in several"], "archived URL")
+        yield f"hive: {urls} in several drones, because they were requested more than once"
 
 
 def _state_lines(found: Counter[str]) -> Iterator[str]:
@@ -195,10 +198,15 @@ def _names_with(prefix: str, found: Counter[str]) -> list[str]:
 
 def _table_lines(found: Counter[str]) -> Iterator[str]:
     """Yield lines on the Parquet tables: pages, changes and documents."""
-    from webcrawl.record.tables.check_tables import UNREAD_TABLES  # noqa: PLC0415 - as above
+    from webcrawl.record.tables.check_tables import UNCOMPARED_ROWS, UNREAD_TABLES  # noqa: PLC0415 - as above
 
     if found["rows"]:
-        compared = "crawl.log and the archive" if found["archived rows"] else "crawl.log"
+        compared = "crawl.log"
+        if found["archived rows"]:
+            is_all_here = not found[UNCOMPARED_ROWS]
+            compared += (
+                " and the archive" if is_all_here else " and the archive files that are here"
+            )
         yield f"tables: {count(found['rows'], 'page')}, in agreement with {compared}"
     if found["changes"]:
         yield f"changes: {count(found['changes'], 'row')}, in agreement with crawl.log"
@@ -213,8 +221,8 @@ def _lines_beyond_checkpoint(found: Counter[str]) -> Iterator[str]:
     """Yield lines on the bytes in files behind the last checkpoint, by why they are there."""
     if found["behind"]:
         again = (
-            "the last run was killed or failed; when resumed, the crawl drops them and fetches "
-            "those pages again"
+            "the last run was killed or failed; when resumed, the crawl drops them and does that "
+            "work again"
         )
         yield f"{count(found['behind'], 'byte')} after the last checkpoint do not count: {again}"
     if found["foreign"]:
