@@ -21,10 +21,13 @@ from webcrawl.record.archives import (
     ArchivedAnswer,
     Archives,
     PayloadPlaces,
+    check_places,
 )
 from webcrawl.record.shards import Shard
 from webcrawl.record.warc.unpacked_stream import RecordStart
 from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.urls.exclusion_rules import Forgotten
 
 logger = logging.getLogger(__name__)
@@ -169,6 +172,20 @@ def lost_of(figures: Mapping[str, Any]) -> dict[str, int]:
         for name, value in figures.items()
         if name.startswith(LOSS_PREFIX)
     }
+
+
+def check_originals(snapshot: Snapshot, state: Path) -> Iterator[DamagedFile]:
+    """Yield damage if the places of payloads are missing or cannot be read.
+
+    Without them, revisit records in archives that are read later would have no payload.
+    """
+    path = state / ORIGINALS_FILE
+    has_read = list(snapshot.rows("SELECT 1 FROM meta WHERE name GLOB ? LIMIT 1", (f"{PLACE}*",)))
+    if not path.exists():
+        if has_read:
+            yield DamagedFile(path, 0, "missing, though archives were read")
+    else:
+        yield from check_places(path)
 
 
 def _originals(db: CrawlDB) -> PayloadPlaces:

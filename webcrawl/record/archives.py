@@ -11,13 +11,14 @@ import logging
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Self
+from urllib.parse import quote
 
 from webcrawl.base.model import Exchange, Link
 from webcrawl.base.readable import count
@@ -40,7 +41,7 @@ from webcrawl.record.warc.reader import NotWarc, ReadRecord, RecordReader, Skipp
 from webcrawl.record.warc.unpacked_stream import RecordStart
 from webcrawl.store.crawldb import Part
 from webcrawl.store.disk import regular
-from webcrawl.store.errors import StoreError
+from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import index_line
 from webcrawl.store.jobdir.crawls import is_crawl, is_locked
 from webcrawl.store.jobdir.index_line import IndexLine
@@ -65,6 +66,24 @@ def counted_bytes(path: Path) -> int | None:
     noted = JobDir(jobdir).read(lengths)
     name = path.relative_to(jobdir).as_posix()
     return length_of(name, noted) or 0
+
+
+def lacking_bytes(index: Path) -> int:
+    """Return how many bytes a finished index lacks of those that its crawl has written.
+
+    Return 0 for an index outside of a crawl's folder, and if the crawl's state cannot be read.
+    """
+    index = index.resolve()
+    jobdir = index.parent.parent
+    if not is_crawl(jobdir):
+        return 0
+    name = index.relative_to(jobdir).as_posix()
+    with suppress(StoreError):
+        noted = JobDir(jobdir).read(lengths)
+        # The last checkpoint may be older than the end of the index, which gave it its final name
+        written = noted.get(name, noted.get(f"{name}{OPEN}", 0))
+        return max(0, written - index.stat().st_size)
+    return 0
 
 
 def log_uncounted_bytes(path: Path, size: int) -> None:
@@ -563,6 +582,24 @@ class PayloadPlaces(Part):
 
     def _failed(self, error: sqlite3.Error) -> StoreError:
         return StoreError(f"{self._path}: {error}")
+
+
+def check_places(path: Path) -> Iterator[DamagedFile]:
+    """Yield what SQLite finds wrong with the database of a PayloadPlaces. Nothing is written.
+
+    Beside a log, which a run that works or was killed has, the file need not be whole: then nothing
+    is checked.
+    """
+    if Path(f"{path}-wal").exists():
+        return
+    address = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as db:
+            flaws = [str(flaw) for (flaw,) in db.execute("PRAGMA quick_check") if flaw != "ok"]
+    except sqlite3.Error as error:
+        flaws = [str(error)]
+    for flaw in flaws:
+        yield DamagedFile(path, 0, " ".join(flaw.split()))
 
 
 @dataclass(frozen=True, slots=True)

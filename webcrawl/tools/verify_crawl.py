@@ -16,6 +16,7 @@ from typing import BinaryIO, ParamSpec
 import msgpack
 
 from webcrawl.base.loading import load
+from webcrawl.crawl.archived_pages import check_originals
 from webcrawl.crawl.hive.batch_check import check_batches
 from webcrawl.crawl.revisit.check_revisits import check_host_tables, check_revisits, check_signals
 from webcrawl.frontier.check_state import check_frontier, check_portions, check_seen
@@ -48,7 +49,10 @@ from webcrawl.store.write_ahead_log import check_log
 P = ParamSpec("P")
 ABSENT = "absent "  # begins the figure of a finished file that is not here any more
 # Checks of rows in the table meta that only some crawls have. They are loaded for those alone.
-CHECKS_BY_ROW = {"walk": "webcrawl.lab.walks.walkers.check_walk"}
+CHECKS_BY_ROW = {
+    "seeds/more": "webcrawl.crawl.added_seeds_check.check_added_seeds",
+    "walk": "webcrawl.lab.walks.walkers.check_walk",
+}
 # A crawl that starts meanwhile changes its files. It has opened them within a second.
 MAX_TRIES = 3
 RETRY_SECONDS = 1.0
@@ -126,6 +130,7 @@ def _check_all(
     yield from guarded(check_requests, jobdir, found)
     yield from guarded(check_fulltext, jobdir / "index")
     yield from guarded(check_since, jobdir / "state", found)
+    yield from guarded(check_originals, snapshot, jobdir / "state")
     yield from guarded(check_pagefiles, snapshot, jobdir)
     yield from guarded(check_tags, snapshot, jobdir / "tags.tsv")
     yield from stats_file.check(jobdir)

@@ -2,6 +2,7 @@
 
 import json
 import signal
+from collections import Counter
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.support.examples import in_campaign
 from tests.support.plain_site import Site, serving
 from tests.support.warc_crawl import Archive, exchange, files
 from webcrawl.base.model import Link
+from webcrawl.tools.verify_crawl import verify
 
 PIPELINES = "tests.support.process_pipelines"
 PAGES = 60
@@ -314,6 +316,33 @@ class TestLosses:
         assert job.run(lone, pipelines=("Lines",)) == 1
         assert job.lines() == ["http://a.test/y"]
         assert "revisit http://a.test/x: its payload is in none of the files read so far" in job.log
+
+    def test_places_of_payloads(self, pages, job):
+        """`verify` names the database of payloads if it is damaged or missing: later archives would
+        lose the bodies of their revisit records.
+        """
+        assert job.run(pages, pipelines=("Lines",)) == 0
+        assert list(verify(job.folder, Counter())) == []
+        path = job.folder / "state/originals.db"
+        path.write_bytes(path.read_bytes()[:5000])
+        (damage,) = verify(job.folder, Counter())
+        path.unlink()
+        (absence,) = verify(job.folder, Counter())
+
+        assert (damage.path, absence.path) == (path, path)
+        assert absence.why == "missing, though archives were read"
+
+    def test_a_new_file_without_pages(self, pages, job):
+        """What was read just now is not said to have been read by earlier runs."""
+        missing = job.folder.parent / "missing.warc.gz"
+        missing.write_bytes(gzipped([response("http://a.test/missing", status=404)]))
+        said = "all was read by earlier runs"
+        assert job.run(pages, pipelines=("Lines",)) == 0
+
+        assert job.run(pages, missing, pipelines=("Lines",)) == 0
+        assert said not in job.log
+        assert job.run(pages, missing, pipelines=("Lines",)) == 0
+        assert said in job.log
 
 
 class TestRecaptures:

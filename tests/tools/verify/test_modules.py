@@ -34,6 +34,18 @@ def damages(crawl):
     return [f"{damage.path.name}: {damage.why}" for damage in verify(crawl.root, Counter())]
 
 
+def test_added_seeds_are_there_until_they_are_read(crawl):
+    """A file of seeds that came by command is missed if the crawl has not read it to its end."""
+    unread = msgpack.packb([[0, 0], [], {"jobdir:seeds/a.txt": b"", "/elsewhere.txt": b""}])
+    crawl.db.set("seeds/more", unread)
+    crawl.checkpoint()
+    assert damages(crawl) == ["a.txt: missing, though not all of its seeds are read"]
+
+    crawl.db.set("seeds/more", msgpack.packb([[1, 0], ["jobdir:seeds/a.txt"], {}]))
+    crawl.checkpoint()
+    assert damages(crawl) == []
+
+
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("wrong", [b"", b"x\n", b"\n", b"a\tb\tc\td\te\tf\tg\n"])
 def test_lines_have_their_fields(crawl, name, wrong):

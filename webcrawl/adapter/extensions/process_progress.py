@@ -14,6 +14,7 @@ from webcrawl.adapter.extensions.progress import Progress
 from webcrawl.adapter.extensions.summary import Summary
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
+from webcrawl.base.numbers import percent
 from webcrawl.base.readable import count, megabytes, pace, short
 from webcrawl.crawl.archived_pages import lost_of
 from webcrawl.crawl.last_lines import search_command, what_is_kept
@@ -72,10 +73,11 @@ class RereadingSummary(Summary):
         """Return the last lines of a run: what it has done, and how to process the rest."""
         lines = summary(self._folder, self.figures(), seconds, self._pages_before)
         archives = archives_of(self._crawler)
+        answers = self._crawl.parts.counters["answers"]
         if archives.bytes_done < archives.bytes_total:
-            share = archives.bytes_done / max(archives.bytes_total, 1)
-            lines.insert(1, f"stopped after {share:.0%}; run the same command to resume")
-        elif self._was_read and self._crawl.parts.counters["answers"] == self._answers_before:
+            share = percent(archives.bytes_done, archives.bytes_total)
+            lines.insert(1, f"stopped after {share}; run the same command to resume")
+        elif self._was_read and answers == self._answers_before:
             lines.insert(
                 1,
                 "all was read by earlier runs: another JOBDIR processes it again, with other "
