@@ -2,7 +2,9 @@
 
 import argparse
 import errno
+import json
 import os
+from contextlib import closing
 
 import msgpack
 import pytest
@@ -35,9 +37,48 @@ class TestCrawls:
         """
         page, said = made(copy), truth(copy / "logs/crawl.log")
 
-        assert "made from its log" in page.text
+        assert "made from logs/crawl.log" in page.text
         assert {row[0]: row[1] for row in page.numbers("host-table")} == +said.documents
         assert {row[0]: row[2] for row in page.numbers("outcome-table")} == said.outcomes
+
+    def test_seeds_that_are_in_no_list(self, copy):
+        """Requests of a spider, and the lists of earlier runs, give more seeds than were read."""
+        page = made(copy)
+
+        assert "seeds with an outcome" in page.text
+        assert "of 0 read" not in page.text
+
+    @pytest.mark.parametrize(
+        ("name", "value", "said"),
+        [
+            (
+                "tallies",
+                {"crawl": {"archive/lost/damaged": 2}},
+                "Parts of the archives could not be read: damaged 2.",
+            ),
+            (
+                "tallies",
+                {"crawl": {"archive/repeats": 1, "archive/forgotten": 2}},
+                "2 answers (sites that asked to be forgotten), 1 answer (URLs that were fetched",
+            ),
+            (
+                "seeds",
+                {"bad": 1, "place": {"bad": 2}},
+                "3 lines of the seed lists gave no seed: see the log.",
+            ),
+        ],
+    )
+    def test_what_could_not_be_read(self, tmp_path, name, value, said):
+        """Records that `process` has lost or left out, and lines that are no seeds, are something
+        wrong.
+        """
+        with closing(CrawlDB(tmp_path / "state")) as db:
+            db.set(name, json.dumps(value).encode())
+            db.checkpoint()
+        wrong = made(tmp_path).section("wrong")
+
+        assert said in wrong
+        assert "Nothing went wrong" not in wrong
 
     def test_a_killed_crawl(self, tmp_path):
         """Bytes that were written after the last checkpoint are not read."""

@@ -146,6 +146,13 @@ class TestFolders:
         """Of drones some of which have not ended the page says so."""
         assert "the last checkpoint of each drone" in made(copy).text
 
+    def test_a_drone_that_failed(self, copy):
+        """A drone that could not keep what it did is not said to run or to be killed."""
+        (copy / "drone-1/stats.json").write_text('{"reason": "store_failed"}')
+
+        states = [row[10] for row in made(copy).numbers("drone-table")]
+        assert states == ["running, or killed", "failed (store_failed)"]
+
     def test_the_page_lies_in_the_hives_folder(self, copy, tmp_path):
         """The page lies in the hive's folder; the graph is of all links."""
         done = command("scrapy", "report", copy)

@@ -47,4 +47,13 @@ def test_a_host_that_is_paused(tmp_path):
     assert "<td>paused by command</td>" in section
     assert "asked to wait" not in section
     assert "2001-09-09" not in section
-    assert "2001-09-09" in section_of(tmp_path, CrawlHosts(hosts=1, deferred=[paused]))
+
+
+def test_a_host_with_a_long_wait(tmp_path):
+    """A host that has not failed may wait by the operator's own settings: both causes are named."""
+    host = WaitingHost("a.test", 2, 0, 0, 1e9)
+
+    section = section_of(tmp_path, CrawlHosts(hosts=1, deferred=[host]))
+
+    assert "it asked to wait, or your settings make it wait long" in section
+    assert "2001-09-09" in section

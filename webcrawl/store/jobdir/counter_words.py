@@ -138,6 +138,7 @@ class Stage(StrEnum):
     READING = "reading the page"
     COPY = "reading a copy"
     KEEPING = "keeping the page"
+    ARCHIVE = "reading the archive"
 
 
 NOUNS = {  # a page's link counts on every page that has it, a queued URL once
@@ -146,6 +147,7 @@ NOUNS = {  # a page's link counts on every page that has it, a queued URL once
     Stage.READING: "link",
     Stage.COPY: "page",
     Stage.KEEPING: "page",
+    Stage.ARCHIVE: "answer",
 }
 
 
@@ -210,6 +212,9 @@ RULES = {
     "copies/nested": SkipRule("the links of copies in ever more folders: CONTENT_SEEN", Stage.COPY),
     "withheld": SkipRule("their bodies: their owners forbid the crawl's PURPOSE", Stage.KEEPING),
     "sitemaps/cut": SkipRule("sitemaps with more than their hosts may bring", Stage.READING),
+    "archive/repeats": SkipRule("URLs that were fetched again later", Stage.ARCHIVE),
+    "archive/others": SkipRule("URLs of other kinds", Stage.ARCHIVE),
+    "archive/forgotten": SkipRule("sites that asked to be forgotten", Stage.ARCHIVE),
 }
 # failed, or lost
 UNANSWERED = frozenset(f"{DROPPED}{status:d}" for status in (*FAILURES, Status.NO_METHOD))

@@ -11,7 +11,7 @@ from webcrawl.base.markup import Html, join
 from webcrawl.base.model import FAILURES
 from webcrawl.record.statistics import top_level_domain
 from webcrawl.record.tally import BYTES, DOCUMENTS, HostRow, HostTally, NameTally
-from webcrawl.store.jobdir.stats_file import OTHERS
+from webcrawl.store.jobdir.stats_file import OTHERS, STORE_FAILED
 from webcrawl.tools.report import charts
 from webcrawl.tools.report.elements import Cell, TableColumn, note, section, table
 from webcrawl.tools.report.report_source import ReportSource
@@ -273,5 +273,12 @@ def _drone_row(drone: ReportSource, all_documents: int) -> list[Cell]:
         drone.state.hosts,
         statistics.series.active,
         drone.at or None,
-        "ended" if drone.is_clean else "running, or killed",
+        _state(drone),
     ]
+
+
+def _state(drone: ReportSource) -> str:
+    if drone.is_clean:
+        return "ended"
+    has_failed = drone.stats.get("reason") == STORE_FAILED
+    return f"failed ({STORE_FAILED})" if has_failed else "running, or killed"

@@ -14,6 +14,7 @@ from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.model import FAILURES, REDIRECTS
 from webcrawl.base.readable import as_sentence
+from webcrawl.crawl.archived_pages import lost_of
 from webcrawl.crawl.bound import WORDS, help_for, shares
 from webcrawl.crawl.progress import KNOWN, WRONG, Sentences, sentences
 from webcrawl.settings import MIN_FREE_DISK
@@ -22,7 +23,7 @@ from webcrawl.store.jobdir.stats_file import Series
 from webcrawl.tools.report import charts
 from webcrawl.tools.report.elements import Cell, TableColumn, note, section, table, tiles
 from webcrawl.tools.report.log_summary import LogFindings
-from webcrawl.tools.report.report_source import ReportSource
+from webcrawl.tools.report.report_source import LISTS_AWAY, ReportSource
 
 MAX_POINTS = 240  # of a line: as many as a screen can show
 
@@ -59,7 +60,7 @@ def overview(source: ReportSource, log: LogFindings) -> Html:
             (
                 numbers.number(log.seeds.ended),
                 "seeds with an outcome",
-                f"of {numbers.number(source.seeds_read)} read",
+                _seeds_read(source, log),
             ),
         ),
         id="overview",
@@ -82,6 +83,12 @@ def _queued(source: ReportSource) -> str:
     if not urls:
         return "none of deferred hosts"
     return f"{numbers.number(urls)} of {numbers.count(hosts, 'deferred host')}"
+
+
+def _seeds_read(source: ReportSource, log: LogFindings) -> str:
+    read = source.seeds_read
+    # Earlier runs may have had other lists, and a spider's own requests are in no list
+    return f"of {numbers.number(read)} read" if len(log.seeds) <= read else "over all runs"
 
 
 def over_time(source: ReportSource) -> Html:
@@ -188,6 +195,7 @@ def _notes(source: ReportSource, of: Sentences) -> Iterator[Html]:
         **source.figures,
         "statistics": {"outcomes": outcomes},
         "errors": int(source.stats.get("errors") or 0),
+        LISTS_AWAY: int(source.stats.get(LISTS_AWAY) or 0),
     }
     return (note(as_sentence(sentence)) for sentence in sentences(figures, of=of))
 
@@ -210,6 +218,12 @@ def wrong(source: ReportSource) -> Html:
         note(f"Nothing was fetched: {line}.")
         for line in source.stats.get(stats_file.UNREACHED) or ()
     ]
+    lost = lost_of(source.counters)
+    if lost:
+        kinds = ", ".join(
+            f"{kind} {numbers.number(number)}" for kind, number in sorted(lost.items())
+        )
+        parts.append(note(f"Parts of the archives could not be read: {kinds}."))
     rows = _failures(source.counters)
     if rows:
         columns = [TableColumn("Where"), TableColumn("What"), TableColumn("Attempts", "number")]
@@ -218,6 +232,9 @@ def wrong(source: ReportSource) -> Html:
         parts.append(
             note("The last run failed, because it could not keep what it did: see its log.")
         )
+    if source.bad_seeds:
+        lines = numbers.count(source.bad_seeds, "line")
+        parts.append(note(f"{lines} of the seed lists gave no seed: see the log."))
     parts += _notes(source, WRONG)
     parts += _truncated(source)
     left_out = counter_words.in_words(source.figures)

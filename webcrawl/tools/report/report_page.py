@@ -196,7 +196,7 @@ def unreadable_parts(source: ReportSource, log: LogFindings) -> Html | None:
         sentences.append(f"{LOG} lacks {numbers.size(log.missing)} that the checkpoint counts.")
     if not source.has_full_statistics:
         sentences.append(
-            "This crawl did not keep statistics from its start, so they were made from its log."
+            f"The checkpoint has no statistics of the whole crawl, so they were made from {LOG}."
         )
     return tag("div", *map(note, sentences), class_="warn") if sentences else None
 

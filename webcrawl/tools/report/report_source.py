@@ -44,6 +44,8 @@ from webcrawl.tools.report.revisits import (
     revisits_of_hive,
 )
 
+LISTS_AWAY = "seed_lists_away"  # in stats.json: lists that could not be read to their ends
+END_FIGURES = ("reason", "errors", "seeds", "bad_seeds", LISTS_AWAY)
 MAX_ROWS = 200  # of each table
 # Rows are reduced to MAX_ROWS once there are so many times as many: sorting at each would be slow.
 SLACK = 8
@@ -247,12 +249,25 @@ class ReportSource:
 
     @property
     def seeds_read(self) -> int:
-        """Return the number of good seeds, of finished lists and of the one that is being read."""
-        good = int(self.seeds.get("good", 0))
+        """Return the number of good seeds that were read."""
+        return self._seed_lines("good", "seeds")
+
+    @property
+    def bad_seeds(self) -> int:
+        """Return the number of lines of the seed lists that gave no seed."""
+        return self._seed_lines("bad", "bad_seeds")
+
+    def _seed_lines(self, kind: str, figure: str) -> int:
+        """Return how many lines of the seed lists were read that are good, or bad.
+
+        The position has those of the finished lists, and of the one that is being read. stats.json
+        has the lists that came by command too.
+        """
+        number = int(self.seeds.get(kind, 0))
         place = self.seeds.get("place")
         if isinstance(place, dict):
-            good += int(place.get("good", 0))
-        return good
+            number += int(place.get(kind, 0))
+        return max(number, int(self.stats.get(figure) or 0))
 
     @classmethod
     def of_hive(cls, jobdir: Path, drones: Sequence[ReportSource]) -> Self:
@@ -311,8 +326,8 @@ def _unreadable_parts(drones: Sequence[ReportSource], statistics: Statistics) ->
 
 
 def _end_figures(stats: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the reason of the last end, and the number of unexpected errors."""
-    return {name: stats[name] for name in ("reason", "errors") if name in stats}
+    """Return the figures of stats.json that the state does not have."""
+    return {name: stats[name] for name in END_FIGURES if name in stats}
 
 
 def _terms(drones: Sequence[ReportSource]) -> dict[str, str]:

@@ -24,6 +24,7 @@ HOW_TO_LET_IN = (
     f"`{program()} identity page` makes has both."
 )
 PAUSED = "paused by command"
+LONG_WAIT = "it asked to wait, or your settings make it wait long"
 MAX_SEED_ROWS = 2000
 MAX_QUEUE_ROWS = 20
 SEED_COLUMNS = [
@@ -61,15 +62,17 @@ def seeds(source: ReportSource, log: LogFindings) -> Html:
         parts.append(
             note(
                 f"The table has {numbers.number(len(shown))} of {numbers.number(all_seeds)} seeds: first those "
-                "without an outcome, then those that failed, then those that gave nothing. All are in logs/crawl.log.",
+                "without an outcome, then those that failed, then those that gave nothing. All that "
+                "ended are in logs/crawl.log.",
             ),
         )
     without_outcome = read - log.seeds.ended
     if without_outcome > 0:
         parts.append(
             note(
-                f"{numbers.count(without_outcome, 'seed')} of {numbers.number(read)} read have no outcome yet: "
-                "they are queued, were dropped by a filter, or are the same URL as another seed.",
+                f"{numbers.count(without_outcome, 'seed')} of {numbers.number(read)} read without "
+                "an outcome as a seed: queued, dropped by a filter, the same URL as another seed, "
+                "or found by a link first."
             ),
         )
     lines = log.seeds.lines_without_room
@@ -118,12 +121,12 @@ def _seed_without_line(url: str, state: CrawlHosts) -> list[Cell]:
     """Return the row of a seed that the log does not have, and why its host is not requested."""
     host = host_if_any(url)
     status = state.deferred_status.get(host)
-    outcome = "no outcome yet"
+    outcome = "no outcome as a seed"
     if host in state.paused:
         outcome += f": its host is {PAUSED}"
     elif status is not None:
-        reason = counter_words.failure(status) if status else "as it asked"
-        outcome += f": its host is deferred, {reason}"
+        reason = counter_words.failure(status) if status else LONG_WAIT
+        outcome += f": its host is deferred: {reason}"
     return [url, outcome, 0, 0, 0, 0]
 
 
@@ -187,7 +190,7 @@ def _deferred_hosts(source: ReportSource) -> Html:
         elif host.name in vendors:
             reason = f"block pages: {vendors[host.name]}"
         else:
-            reason = "asked to wait"
+            reason = LONG_WAIT
         rows.append([host.name, host.urls, host.failures, reason, due])
     columns = [
         TableColumn("Host"),
