@@ -71,8 +71,7 @@ def _lead(account: SiteAccount) -> list[str]:
     """Return sentences on the time of the requests, and on how the crawl found the site."""
     if not account.requests:
         return ["There is no record of a request to this site."]
-    lacks_requests = account.without_log or account.with_partial_log or account.absent
-    which = "Requests" if lacks_requests else "All requests"
+    which = "Requests" if account.lacks_lines or account.absent else "All requests"
     begin = numbers.when(account.requests[0].at)
     end = numbers.when(account.requests[-1].at)
     sentences = [f"{which} to this site and the names below it, from {begin} to {end}."]
@@ -90,15 +89,15 @@ def _lead(account: SiteAccount) -> list[str]:
 def _doubts(account: SiteAccount) -> Html | None:
     """Return a warning about what is not known, or None if all is. It stands above all else."""
     sentences = []
+    all_listed = "" if account.lacks_lines else " All its requests from that time are listed."
     for since, until, drone in account.gaps:
         begin = numbers.when(since) if since else "its start"
         end = "now" if until == float("inf") else numbers.when(until)
         who = f"the part of the crawler called {drone}" if drone else "the crawler"
         sentences.append(
-            f"Between {begin} and {end} {who} was running or stopped abruptly. All its requests from that"
-            " time are listed. Where the outcome is missing, the answer is not known, and the "
-            "very last requests"
-            " may not have been sent."
+            f"Between {begin} and {end} {who} was running or stopped abruptly.{all_listed} Where the "
+            "outcome is missing, the answer is not known, and the very last requests may not have "
+            "been sent."
         )
     if account.without_log:
         sentences.append(
@@ -243,7 +242,7 @@ def _row(account: SiteAccount, request: AccountRow) -> list[Cell]:
         request.waited,
         request.needed,
         request.rule or None,
-        kept(request),
+        _kept(account, request),
         outcome(request, is_lost=may_have_lost_end(account, request)),
     ]
 
@@ -273,8 +272,14 @@ def outcome(request: AccountRow, *, is_lost: bool) -> str:
     return "answered" if status > 0 else f"failed ({status})"
 
 
+def _kept(account: SiteAccount, request: AccountRow) -> str:
+    """Return what the crawl keeps of the answer; without an archive, only OUTPUTS tells that."""
+    has_answer = request.end is not None and request.end.size is not None
+    return "not archived" if has_answer and not account.has_archive else kept(request)
+
+
 def kept(request: AccountRow) -> str:
-    """Return the part of the answer that the crawl keeps, in words."""
+    """Return the part of the answer that the archive keeps, in words."""
     end = request.end
     if end is None or end.size is None:
         return "nothing"
@@ -282,7 +287,8 @@ def kept(request: AccountRow) -> str:
     if any(note.startswith("withheld:") for note in notes):
         return "only the head: the owner forbids the rest"
     if DUPLICATE in notes:
-        return "a note that it is the same as another page"
+        # The archive has the body again if it knew the other page only from an earlier run
+        return "head, and a body that another page has too"
     if end.status == 304:
         return "a note that it has not changed"
     if any(note.startswith(TRUNCATED) for note in notes):
@@ -345,7 +351,7 @@ def _csv_row(account: SiteAccount, request: AccountRow) -> list[object]:
         request.rule,
         request.tries,
         int(request.path.endswith("P")),
-        kept(request),
+        _kept(account, request),
         *of_log_line,
         outcome(request, is_lost=may_have_lost_end(account, request)),
     ]

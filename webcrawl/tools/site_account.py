@@ -23,6 +23,7 @@ from webcrawl.store.jobdir.log_lines import REQUESTS_LOG, read_request_line
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.lines import pieces_between
 from webcrawl.store.requests_log import KEY, SavedWindows, is_open, read
+from webcrawl.tools.absent_archives import FOLDER as ARCHIVES
 from webcrawl.tools.optout_records import records_of
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.exclusion_rules import OptOut, without_comment
@@ -56,6 +57,12 @@ class SiteAccount:
     # crawls whose requests.log lacks requests that were answered
     with_partial_log: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)  # drones whose folders are not here
+    has_archive: bool = False  # at least one crawl has written an archive file
+
+    @property
+    def lacks_lines(self) -> bool:
+        """Return whether a crawl may have made requests of which no line tells."""
+        return bool(self.without_log or self.with_partial_log)
 
     @property
     def first(self) -> CrawlLine | None:
@@ -101,6 +108,7 @@ def _add_crawl(account: SiteAccount, jobdir: JobDir, drone: str) -> None:
     noted, terms, saved_windows = jobdir.read(
         lambda snapshot: (lengths(snapshot), meta_row.terms(snapshot), snapshot.get(KEY))
     )
+    account.has_archive |= any(name.startswith(f"{ARCHIVES}/") for name in noted)
     ends = [*ends_of(crawl / LOG, noted.get(LOG, 0), site)]
     logged = [*requests_of(crawl / REQUESTS_LOG, site, drone)]
     without_request = join_ends(logged, ends)

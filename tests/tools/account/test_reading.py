@@ -153,7 +153,7 @@ def test_only_what_a_kill_may_have_taken_is_unknown(tmp_path):
     [
         ("-", 200, "head and body"),
         ("truncated:length", 200, "head and part of the body"),
-        ("duplicate:digest", 200, "a note that it is the same as another page"),
+        ("duplicate:digest", 200, "head, and a body that another page has too"),
         ("revisit,unchanged", 304, "a note that it has not changed"),
         ("withheld:header+document", 200, "only the head: the owner forbids the rest"),
     ],
@@ -165,6 +165,16 @@ def test_what_was_kept(notes, status, words):
 
     assert kept(one) == words
     assert kept(requested(1.0)) == "nothing"
+
+
+def test_a_crawl_without_archive(tmp_path):
+    """Of what such a crawl has requested, nobody says that head and body are kept."""
+    answered, lost = requested(1.0), requested(2.0)
+    answered.end = end(1.0)
+    account = SiteAccount(tmp_path, RequestedSite("a.test"), [answered, lost])
+    rows = csv.DictReader(io.StringIO("".join(csv_lines(account))))
+
+    assert [row["kept"] for row in rows] == ["not archived", "nothing"]
 
 
 @pytest.mark.parametrize(
@@ -234,8 +244,9 @@ class TestHives:
         ]
 
         assert lost == ["first", "last"]
-        assert "the part of the crawler called drone-0 was running or stopped abruptly" in page(
-            account, 0.0
+        assert (
+            "the part of the crawler called drone-0 was running or stopped abruptly. All its "
+            "requests from that time are listed" in page(account, 0.0)
         )
 
     def test_a_drone_without_the_log(self, tmp_path):
@@ -246,6 +257,7 @@ class TestHives:
 
         assert [gap.drone for gap in account.gaps] == ["drone-0", "drone-1"]
         assert account.without_log == ["drone-1"]
+        assert "All its requests from that time are listed" not in page(account, 0.0)
 
     def test_a_drone_that_is_not_here(self, tmp_path):
         """Nobody knows what it requested: it is named, and what is listed is not said to be all."""

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from webcrawl.base.program import ExitStatus, program
-from webcrawl.base.readable import readable
+from webcrawl.base.readable import count, readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import (
     ToolCommand,
@@ -81,11 +81,9 @@ class Command(ToolCommand):
         except OSError as error:
             self.fail(f"{target}: {error.strerror or error}")
             return
-        requests = (
-            f"{len(account.requests)} requests"
-            if account.requests
-            else "no request to it is recorded"
-        )
+        requests = "no request to it is recorded"
+        if account.requests:
+            requests = count(len(account.requests), "request")
         print_line(f"{target}: {site.name}, {requests}")
 
     def _list_records(self, jobdir: Path, rule: str) -> None:
