@@ -1,8 +1,11 @@
 """`webcrawl diff`: what differs between two crawls, told once, by kind."""
 
 import json
+import re
+import shutil
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +15,8 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from tests.support.commands import command
-from tests.support.warc_crawl import NOW, Archive, exchange
+from tests.support.warc_crawl import NOW, Archive, exchange, indexes
+from webcrawl.base.digest import sha256_label
 from webcrawl.tools.crawl_diff import CrawlDiff
 
 HOST = "http://a.test"
@@ -129,11 +133,70 @@ def test_block_page(told):
     assert not told([answer("/", 200, b"Page")], [block_page])
 
 
+@pytest.mark.parametrize("kind", ["shell", "soft404", "parked", "default"])
+def test_page_of_a_kind(told, kind):
+    """A page that its scripts build, or that says that nothing is there, is compared like any other."""
+    one, other = (exchange(f"{HOST}/", body, recognised=kind) for body in (b"<p>One", b"<p>Two"))
+    (change,) = told([one], [other])
+    assert change.text == ("-One", "+Two")
+
+
 def test_one_crawl(told):
     """Of one crawl the first visit of each page is compared with its last."""
     visits = [answer("/", 200, b"One"), answer("/", 200, b"Two"), answer("/", 200, b"Three")]
     (change,) = told([*visits, answer("/once", 200, b"Once")], None)
     assert change.text == ("-One", "+Three")
+
+
+@pytest.mark.parametrize("digests", [("-", "-"), ("sha1:", "sha256:")])
+def test_digests_that_cannot_be_compared(tmp_path, digests):
+    """Pages whose digests are unknown, or of two algorithms, are compared by their bodies."""
+    same, head = b"\x89the same", b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n"
+    crawls = []
+    for folder, digest, text in zip(("before", "after"), digests, (b"One", b"Two"), strict=True):
+        pages = answer("/1", 200, same, head), answer("/2", 200, text)
+        crawls.append(archived(tmp_path / folder, *pages))
+        shutil.rmtree(tmp_path / folder / "state")  # an archive of another program
+        for index in indexes(tmp_path / folder):
+            index.write_text(re.sub(r"sha1:(\w+)", partial(written_as, digest), index.read_text()))
+
+    done = command("webcrawl", "diff", *crawls, "--brief")
+
+    assert done.stdout.splitlines() == [
+        "a.test",
+        f"  ~ {HOST}/2",
+        "0 added, 0 gone, 0 moved, 1 changed; 1 the same, 0 with the same text in another markup",
+    ]
+
+
+def written_as(kind, digest):
+    """A digest of this kind in the place of a SHA-1."""
+    return {"-": "-", "sha1:": digest[0], "sha256:": sha256_label(digest[0].encode())}[kind]
+
+
+def test_one_host(tmp_path):
+    """With --host the last line counts the pages of this host alone."""
+    others = [exchange(f"http://b.test/{page}", b"<p>b") for page in range(3)]
+    before = archived(tmp_path / "before", answer("/", 200, b"Same"), *others)
+    after = archived(tmp_path / "after", answer("/", 200, b"Same"), answer("/new", 200, b"New"))
+
+    done = command("webcrawl", "diff", before, after, "--host", "a.test")
+
+    assert done.stdout.splitlines()[-1].startswith(
+        "1 added, 0 gone, 0 moved, 0 changed; 1 the same,"
+    )
+
+
+def test_an_index_that_lacks_lines(tmp_path):
+    """A page is not gone because the index of its archive has lost its end."""
+    pages = [answer(f"/{page}", 200, b"Page %d" % page) for page in range(3)]
+    before, after = (archived(tmp_path / name, *pages) for name in ("before", "after"))
+    (index,) = indexes(tmp_path / "after")
+    index.write_bytes(b"".join(index.read_bytes().splitlines(keepends=True)[:-1]))
+
+    done = command("webcrawl", "diff", before, after)
+
+    assert done.stdout.startswith("0 added, 0 gone, 0 moved, 0 changed; 3 the same,")
 
 
 PAGES = st.dictionaries(
@@ -208,6 +271,24 @@ def test_lost_payload(tmp_path):
     assert done.returncode == 1
     assert "~ http://a.test/\n" in done.stdout
     assert "1 page could not be read" in done.stderr
+
+
+@pytest.mark.parametrize("is_crawl", [True, False])
+def test_damage(tmp_path, is_crawl):
+    """A damaged file is named, and `verify` only where there is a crawl that it can check."""
+    before = archived(tmp_path / "before", answer("/", 200, b"One"))
+    (path,) = (tmp_path / "before/warc").glob("*.warc.gz")
+    path.write_bytes(path.read_bytes()[:-9])
+    for index in indexes(tmp_path / "before"):
+        index.unlink()
+    if not is_crawl:
+        shutil.rmtree(tmp_path / "before/state")
+
+    done = command("webcrawl", "diff", before)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{path}: ")
+    assert ("webcrawl verify" in done.stderr) == is_crawl
 
 
 def test_a_full_disk(tmp_path):

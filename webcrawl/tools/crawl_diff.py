@@ -7,6 +7,7 @@ alone whose payloads differ.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -16,22 +17,37 @@ from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 
+from webcrawl.base.digest import algorithm
 from webcrawl.base.url_text import host_of
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
 from webcrawl.crawl.page_reading import read_page
 from webcrawl.record.archived_answers import ROBOTS_PATH
-from webcrawl.record.archives import Archives, PayloadPlaces, from_the_beginning
+from webcrawl.record.archives import (
+    Archives,
+    PayloadPlaces,
+    from_the_beginning,
+    lacking_bytes,
+)
 from webcrawl.record.warc.archive_files import NoArchive, archive_files, archive_name, package_of
-from webcrawl.record.warc.unpacked_stream import RecordStart
+from webcrawl.record.warc.unpacked_stream import RecordStart, TornRecord
 from webcrawl.store.jobdir import stats_file
-from webcrawl.store.jobdir.index_line import NOT_MODIFIED, RECOGNISED, CaptureLine, read_line
+from webcrawl.store.jobdir.index_line import (
+    NOT_MODIFIED,
+    RECOGNISED,
+    BadLine,
+    CaptureLine,
+    read_line,
+)
 from webcrawl.store.output import OPEN
 from webcrawl.tools.wacz.archive_index import index_path, make_index, merged_lines
 from webcrawl.urls.canonical import redirect_target
 
 # Errors that soon pass: a page that answers so is not gone.
 PASSING_STATUS = frozenset((408, 429, 500, 502, 503, 504))
+# Recognised kinds of answers that show what is there now, so that their texts are compared
+SHOWN_KINDS = frozenset((b"shell", b"soft404", b"parked", b"default"))
+_KIND = re.compile(rf'{RECOGNISED}"([^"]*)"'.encode())
 MAX_LINES = 40  # of the difference of a page
 CONTEXT_LINES = 1  # around each difference
 MAX_LINE_CHARS = 300
@@ -71,7 +87,8 @@ class Visit:
 
     capture: CaptureLine
     is_page: bool
-    # A block page, or an error that soon passes: it does not tell whether the page is still there.
+    # A block page, a login, or an error that soon passes: it does not tell whether the page is
+    # still there.
     says_nothing: bool
 
 
@@ -81,16 +98,20 @@ class CrawlDiff:
     The figures are complete after the iteration.
     """
 
-    def __init__(self, before: Sequence[str], after: Sequence[str], scratch: Path) -> None:
+    def __init__(
+        self, before: Sequence[str], after: Sequence[str], scratch: Path, host: str | None = None
+    ) -> None:
         """Find the archives and their indexes; missing indexes are made in `scratch`.
 
-        With the same archives on both sides, the first and the last visits are compared. Raise
-        NoArchive if there are none, TornRecord for a damaged file without an index.
+        With the same archives on both sides, the first and the last visits are compared. Only pages
+        of this `host` are yielded and counted; None stands for all hosts. Raise NoArchive if there
+        are no archives, TornRecord for a damaged file without an index.
         """
         self.unfinished: list[Path] = []  # archive files that are left out
         # crawls with URLs left, the number of URLs, and whether it is the later crawl
         self.incomplete: list[tuple[Path, int, bool]] = []
         self._scratch = scratch
+        self._host = host
         self._is_one_crawl = list(before) == list(after)
         # The full names of archive files by the names in the index, for each side.
         self._archive_names: list[dict[str, str]] = []
@@ -105,7 +126,7 @@ class CrawlDiff:
         self._originals = PayloadPlaces(scratch / "originals.db")
         self._archives = Archives([], from_the_beginning, self._originals, MAX_BODY_BYTES)
         self.counts = {"added": 0, "gone": 0, "moved": 0, "changed": 0}  # pages by kind
-        self.unchanged = 0  # pages with the same payload
+        self.unchanged = 0  # pages with the same payload, or body
         self.markup = 0  # pages with another payload, but the same text
         self.unclear = 0  # pages of which the later answer says nothing
         self.unread: list[str] = []  # URLs of pages whose text cannot be read
@@ -126,14 +147,20 @@ class CrawlDiff:
         ]
 
     def _index_of(self, archive: Path, scratch: Path) -> Path:
-        """Return the index beside an archive file. If there is none, make one at `scratch`."""
+        """Return the index beside an archive file.
+
+        If there is none, or if it lacks lines, make one at `scratch`.
+        """
         package = package_of(archive)
         if package:
             raise NoArchive(f"{package}: a package: name the folder into which it is unpacked")
         index = index_path(archive)
-        if index.exists():
+        if index.exists() and not lacking_bytes(index):
             return index
-        make_index(archive, scratch)
+        try:
+            make_index(archive, scratch)
+        except TornRecord as torn:
+            raise TornRecord(f"{archive}: {torn}") from torn
         return scratch
 
     # -- reading side by side
@@ -145,14 +172,22 @@ class CrawlDiff:
         rows = self._db.execute("SELECT kind, url, status, old, new, target FROM change")
         for kind, url, status, old, new, target in rows:
             change = Change(kind, url, status, target or "")
+            if not self._is_wanted(url):
+                continue
             if kind == "changed":
                 text = self._difference(url, old, new)
+                if text is None:
+                    self.unchanged += 1
+                    continue
                 if not text:  # the markup alone differs
                     self.markup += 1
                     continue
                 change = Change(kind, url, status, text=text)
             self.counts[kind] += 1
             yield change
+
+    def _is_wanted(self, url: str) -> bool:
+        return self._host is None or host_of(url) == self._host
 
     def _compare(self) -> None:
         """Compare all visits, and write the changes into the database."""
@@ -181,14 +216,24 @@ class CrawlDiff:
         scratch = self._scratch / f"merged-{side}"
         scratch.mkdir()
         for line in merged_lines(self._indexes[side], scratch):
-            capture = read_line(line)
+            try:
+                capture = read_line(line)
+            except BadLine as error:
+                raise BadLine(f"not a line of an index: {line[:60]!r}") from error
             if capture is None or capture.url.endswith(ROBOTS_PATH):
                 continue
+            is_without_digest = not capture.digest and not capture.is_revisit
+            if is_without_digest:
+                # A name in its place, so that the body is read and compared
+                place_as_digest = f"{side} {capture.file} {capture.offset}"
+                capture = capture._replace(digest=place_as_digest)
             if capture.has_payload:
                 place = (side, capture.digest, self._archive_name(side, capture), capture.offset)
                 self._db.execute("INSERT OR IGNORE INTO payload VALUES (?, ?, ?, ?)", place)
             is_page = 200 <= capture.status < 300 or capture.status == NOT_MODIFIED
-            says_nothing = RECOGNISED.encode() in line or capture.status in PASSING_STATUS
+            kind = _KIND.search(line)
+            is_instead = kind is not None and kind[1] not in SHOWN_KINDS
+            says_nothing = is_instead or capture.status in PASSING_STATUS
             yield line.partition(b" ")[0], side, Visit(capture, is_page, says_nothing)
 
     def _archive_name(self, side: int, capture: CaptureLine) -> str:
@@ -205,7 +250,7 @@ class CrawlDiff:
         is_unclear = len(after) > 0 and not later
         if is_unclear:
             had_page = any(visit.is_page for visit in earlier)
-            self.unclear += had_page
+            self.unclear += had_page and self._is_wanted(url)
             return
         if self._is_one_crawl:  # its first visit is its earlier state
             earlier = earlier[:1]
@@ -221,7 +266,7 @@ class CrawlDiff:
 
     def _compare_pages(self, url: str, old: CaptureLine, new: CaptureLine) -> None:
         if old.digest == new.digest:
-            self.unchanged += 1
+            self.unchanged += self._is_wanted(url)
         else:
             self._note("changed", url, new.status, old.digest, new.digest)
 
@@ -262,12 +307,17 @@ class CrawlDiff:
 
     # -- texts
 
-    def _difference(self, url: str, old: str, new: str) -> tuple[str, ...]:
-        """Return the lines of the texts that differ; none if the texts are the same."""
+    def _difference(self, url: str, old: str, new: str) -> tuple[str, ...] | None:
+        """Return the lines of the texts that differ; none if the texts are the same.
+
+        Return None if the digests cannot be compared, and the bodies are the same.
+        """
         before = self._page(url, 0, old)
         after = self._page(url, self._later, new)
         if before is None or after is None:
             return UNREADABLE
+        if algorithm(old) != algorithm(new) and before.body == after.body:
+            return None
         have_texts = _has_text(before) and _has_text(after)
         if not have_texts:
             return OTHER_BYTES

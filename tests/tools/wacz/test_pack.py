@@ -419,6 +419,18 @@ class TestRefusals:
             packed(job)
         assert not list(job.glob("*.wacz*"))
 
+    def test_an_index_that_lacks_lines(self, job):
+        """An index that has lost its end is named: the pages of its last lines would be missing."""
+        index = next((job / "warc").glob("*.cdxj"))
+        *lines, last = index.read_bytes().splitlines(keepends=True)
+        index.write_bytes(b"".join(lines))
+
+        with pytest.raises(
+            CannotPack, match=rf"{index.name}: ends {len(last)} bytes early: `scrapy"
+        ):
+            packed(job)
+        assert not list(job.glob("*.wacz*"))
+
     def test_a_damaged_page(self, job):
         """An archive file that does not hold what its index says is named."""
         path = files(job)[0]

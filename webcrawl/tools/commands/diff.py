@@ -56,13 +56,14 @@ class Command(ToolCommand):
         # Scrapy imports every command for any
         from webcrawl.record.warc.archive_files import NoArchive  # noqa: PLC0415
         from webcrawl.record.warc.unpacked_stream import TornRecord  # noqa: PLC0415
+        from webcrawl.store.jobdir.crawls import HIVE, is_crawl  # noqa: PLC0415
         from webcrawl.store.jobdir.index_line import BadLine  # noqa: PLC0415
         from webcrawl.tools.absent_archives import absent_archives  # noqa: PLC0415
         from webcrawl.tools.crawl_diff import CrawlDiff  # noqa: PLC0415
 
         try:
             with tempfile.TemporaryDirectory(prefix="webcrawl-") as folder:
-                diff = CrawlDiff([args[0]], [args[-1]], Path(folder))
+                diff = CrawlDiff([args[0]], [args[-1]], Path(folder), opts.host)
                 for line in chain.from_iterable(map(absent_archives, args)):
                     sys.stderr.write(f"{line}\n")
                 try:
@@ -74,14 +75,17 @@ class Command(ToolCommand):
         except (NoArchive, StoreError, OSError) as error:
             self.fail(error)
         except (TornRecord, BadLine) as error:
-            self.fail(f"{error}: {program()} verify says where the archive is damaged")
+            # Only crawls and hives can be verified
+            folders = [Path(argument) for argument in args]
+            can_verify = any(is_crawl(folder) or (folder / HIVE).exists() for folder in folders)
+            hint = f": {program()} verify says where" if can_verify else ""
+            self.fail(f"{error}: the archive is damaged{hint}")
 
     def _print(self, diff: CrawlDiff, opts: argparse.Namespace) -> None:
         """Print the changes; exit status 1 if a page could not be read."""
         _print_left_out(diff)
         is_for_programs = opts.json or opts.feed
-        changes = (change for change in diff if opts.host in (None, change.host))
-        for line in _lines(changes, opts):
+        for line in _lines(diff, opts):
             write_text(f"{line}\n")
         write_out()
         if not is_for_programs:
@@ -136,7 +140,8 @@ def _note(change: Change) -> str:
 def _totals(diff: CrawlDiff) -> str:
     changes = ", ".join(f"{number} {kind}" for kind, number in diff.counts.items())
     same = f"{diff.unchanged} the same, {diff.markup} with the same text in another markup"
-    blocked = f", {diff.unclear} not seen behind block pages or errors" if diff.unclear else ""
+    hidden = "not seen behind block pages, logins or errors"
+    blocked = f", {diff.unclear} {hidden}" if diff.unclear else ""
     return f"{changes}; {same}{blocked}"
 
 

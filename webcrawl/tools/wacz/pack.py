@@ -24,6 +24,7 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import by_type, count
 from webcrawl.base.url_text import page_of_view
 from webcrawl.content.formats.sniffing import UNNAMED
+from webcrawl.record.archives import lacking_bytes
 from webcrawl.record.since.cdx_server import SERVER_PREFIX
 from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_indexed_files
@@ -175,6 +176,11 @@ def _index(archive: Path, scratch: Path) -> Path:
     """Return the index of an archive file: the one beside it, or one made now."""
     beside = index_path(archive)
     if beside.exists():
+        lacking = lacking_bytes(beside)
+        if lacking:
+            raise CannotPack(
+                f"{beside}: ends {lacking} bytes early: `{program()} verify` shows where"
+            )
         return beside
     made = scratch / beside.name
     try:
