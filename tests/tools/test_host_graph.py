@@ -179,6 +179,14 @@ class TestLeftOut:
         assert capsys.readouterr().err == f"{tmp_path}/job: {why}\n"
         job.close()
 
+    def test_links_that_nobody_will_finish(self, tmp_path, capsys):
+        """If the crawl does not run, it is a failure that its last links are missing."""
+        tabled(tmp_path / "job", "http://a.test/").stop()
+        tabled(tmp_path / "job", "http://b.test/").close()
+
+        assert made(tmp_path) == ({("a.test", "c.test"): 1}, 1)
+        assert "left out 1 link, not in a finished file yet: resume" in capsys.readouterr().err
+
     def test_no_table_is_here(self, tmp_path, capsys):
         """Nobody is told that no links are written yet."""
         tabled(tmp_path / "job", "http://a.test/").stop()

@@ -43,7 +43,8 @@ class HostGraph:
         self._uncounted = array("Q")  # one edge per link
         self._edges: Numbers = np.empty(0, np.uint64)  # sorted
         self._links: Numbers = np.empty(0, np.uint64)  # the number of links of each edge
-        self.left_out: list[str] = []  # files of links that are missing, in words
+        self.left_out: list[str] = []  # links that are in no file here, in words
+        self.is_incomplete = False  # a crawl that is not running has links in no finished file
 
     @property
     def size(self) -> int:
@@ -107,7 +108,7 @@ def write_graph(jobdir: Path, folder: Path) -> HostGraph:
     Raise StoreError if the crawl has written no links.
     """
     graph = HostGraph()
-    for pairs in _link_batches(jobdir, graph.left_out):
+    for pairs in _link_batches(jobdir, graph):
         graph.add(pairs)
     folder.mkdir(parents=True, exist_ok=True)
     edges = (f"{source}\t{target}\t{links}\n" for source, target, links in graph.edges())
@@ -117,11 +118,11 @@ def write_graph(jobdir: Path, folder: Path) -> HostGraph:
     return graph
 
 
-def _link_batches(jobdir: Path, left_out: list[str]) -> Iterator[Iterable[Pair]]:
+def _link_batches(jobdir: Path, graph: HostGraph) -> Iterator[Iterable[Pair]]:
     """Yield the links of a crawl or hive as of the last checkpoint, in batches.
 
     They come from links.log or, if there is none, from the finished tables of links that are
-    here. The others are added to `left_out`. Raise NoCrawl if a crawl has neither.
+    here. The graph is told what is left out. Raise NoCrawl if a crawl has neither.
     """
     for crawl in crawls_of(jobdir):
         length = JobDir.open(crawl).read(lengths).get(LINKS_LOG)
@@ -135,7 +136,8 @@ def _link_batches(jobdir: Path, left_out: list[str]) -> Iterator[Iterable[Pair]]
                 f"{crawl}: has no links yet; the graph needs links or tables in OUTPUTS"
             ]
             raise NoCrawl(why[0])
-        left_out += tables.left_out
+        graph.left_out += tables.left_out
+        graph.is_incomplete = graph.is_incomplete or tables.is_incomplete
         yield from _links_in_tables(tables.files)
 
 

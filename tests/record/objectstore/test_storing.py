@@ -384,14 +384,19 @@ class TestTheCommand:
         """It is named, for nobody but the crawl can finish it; with all others in the store that is
         bad news, too.
         """
+        unfinished = ("tables/pages-00000.arrows.open", "warc/b.warc.gz.open")
         with closing(StoredCrawl(tmp_path, place)) as crawl:
             crawl.finish()
-            crawl.outputs.open("warc/b.warc.gz.open").write(b"record")
+            for name in unfinished:
+                crawl.outputs.open(name).write(b"record")
             crawl.rounds()
-        left = "warc/b.warc.gz.open: is not finished: start the crawl again to finish it"
+        left = "is not finished: start the crawl again to finish it"
         said = [*copy_to_store(tmp_path, None, keep=True, open_folder=lambda _: place)]
 
-        assert said == [(f"{ADDRESS}: 1 file stored, 6 bytes", True), (f"{tmp_path}/{left}", False)]
+        assert said == [
+            (f"{ADDRESS}: 1 file stored, 6 bytes", True),
+            *((f"{tmp_path / name}: {left}", False) for name in unfinished),
+        ]
 
     def test_a_copy_that_cannot_be_verified_once_more(self, tmp_path, place, monkeypatch):
         """A file that has a copy is counted once more before it goes: nobody says that it is not

@@ -27,7 +27,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.output import OPEN
+from webcrawl.store.output import OPEN, STREAM
 from webcrawl.store.outputs import SORTED, STORED, Outputs
 
 # -- the files in a store: the rows `stored.NAME` of the table meta, part of every checkpoint
@@ -454,5 +454,6 @@ def copy_to_store(
             if storing.is_behind:
                 message += f"; {figures['store/waiting']} not sent or verified yet"
             yield message, not storing.is_behind
-    for path in sorted(jobdir.glob(f"warc/*.warc.gz{OPEN}")):
+    unfinished = [*jobdir.glob(f"tables/*{STREAM}"), *jobdir.glob(f"warc/*.warc.gz{OPEN}")]
+    for path in sorted(unfinished):
         yield f"{path}: is not finished: start the crawl again to finish it", False

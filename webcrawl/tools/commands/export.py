@@ -338,7 +338,8 @@ def _run_process(sources: list[str], jobdir: Path, settings: Settings) -> int:
 class GraphExport(ToolCommand):
     """Writes the graph of hosts; docs/study-the-web.md describes its files.
 
-    Exit status 0 and a summary, or 1 and one line.
+    Exit status 1 if nothing was written, or if a crawl that is not running has links in an
+    unfinished file.
     """
 
     summary = "Write the graph of a crawl's hosts: hosts.tsv and edges.tsv"
@@ -364,6 +365,8 @@ class GraphExport(ToolCommand):
             return
         for line in graph.left_out:
             print_error(line)
+        if graph.is_incomplete:
+            self.exitcode = ExitStatus.FAILED
         print_line(f"{folder}: hosts {len(graph.hosts)}, edges {graph.size}")
 
 
