@@ -136,6 +136,7 @@ def test_what_is_said_of_words_in_a_line(job, words, status, said):
 def test_a_folder_without_an_index(tmp_path, there):
     """One line, which says how to get one, and exit status 1."""
     folder = tmp_path if there else tmp_path / "nowhere"
+    (tmp_path / "a.wacz").touch()
     done = search(folder, "hello")
     made = f"`scrapy process {folder} -s OUTPUTS=index -s JOBDIR={folder}-read` builds one in {folder}-read"
 

@@ -85,8 +85,8 @@ def test_an_index_that_cannot_be_read(copy):
     assert done.returncode == 1
     assert done.stdout.endswith("10 pages\n")
     assert done.stderr == (
-        f"{copy}/drone-1/index: no index: `scrapy process {copy}/drone-1 -s OUTPUTS=index "
-        f"-s JOBDIR={copy}/drone-1-read` builds one in {copy}/drone-1-read; its pages are not among these\n"
+        f"{copy}/drone-1/index: no index: there is no archive to build one from: crawl again with "
+        "index in OUTPUTS; its pages are not among these\n"
     )
 
 

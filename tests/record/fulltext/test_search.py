@@ -198,6 +198,7 @@ def test_a_snippet_shows_stems(job):
 def test_an_index_of_another_version(tmp_path, monkeypatch):
     """It is refused in one line, which names the command that makes another."""
     Texts(tmp_path).stop()
+    (tmp_path / "a.wacz").touch()
     monkeypatch.setattr(text_search, "schema", lambda: None)
 
     with pytest.raises(
@@ -256,9 +257,13 @@ def test_damaged_text(job, tmp_path):
 
 @pytest.mark.parametrize("name", ["", "index"])
 def test_no_index(tmp_path, name):
-    """A folder without one is named, and how to get one."""
+    """A folder without one is named, and how to get one: of its archive, if it has one."""
     (tmp_path / name).mkdir(exist_ok=True)
+    with pytest.raises(StoreError, match="no index: there is no archive"):
+        IndexSearch(tmp_path)
 
+    (tmp_path / "warc").mkdir()
+    (tmp_path / "warc/a.warc.gz").touch()
     with pytest.raises(StoreError, match="no index: `scrapy process"):
         IndexSearch(tmp_path)
 

@@ -72,7 +72,10 @@ def _refuse_pipes(folder: Path) -> None:
 
 
 def how_to_build(folder: Path) -> str:
-    """Return the advice how to build an index from the crawl's archive."""
+    """Return the advice how to build an index from the crawl's archive, if it has one."""
+    has_archive = any(folder.parent.glob("warc/*.warc*")) or any(folder.parent.glob("*.wacz"))
+    if not has_archive:
+        return "there is no archive to build one from: crawl again with index in OUTPUTS"
     jobdir, place = (shlex.quote(str(path)) for path in (folder.parent, for_reading(folder.parent)))
     return (
         f"`{program()} process {jobdir} -s OUTPUTS=index -s JOBDIR={place}` builds one in {place}"
