@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgpack
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from lxml import etree
 from tests.support.commands import command
 from tests.support.warc_crawl import NOW, Archive, exchange, indexes
 from webcrawl.base.digest import sha256_label
+from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.crawl_diff import CrawlDiff
 
 HOST = "http://a.test"
@@ -338,3 +340,17 @@ def test_a_crawl_that_is_not_complete(tmp_path, figures, said):
     assert done.stderr.startswith(what)
     assert ("not complete" in done.stderr) == bool(said)
     assert f"- {HOST}/x (the later crawl has no answer)" in done.stdout
+
+
+def test_a_killed_crawl_without_stats(tmp_path):
+    """A crawl that was killed is named by its state: its stats.json may be gone."""
+    before = archived(tmp_path / "before", answer("/", 200, b"one"))
+    after = archived(tmp_path / "after", answer("/", 200, b"one"))
+    with closing(CrawlDB(tmp_path / "after/state")) as db:
+        db.set("clean", b"")
+        db.set("frontier", msgpack.packb({"queued": 38}))
+        db.checkpoint()
+
+    done = command("webcrawl", "diff", before, after)
+
+    assert done.stderr.startswith(f"{after}: not complete, with 38 URLs queued; what it has not")

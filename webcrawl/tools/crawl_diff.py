@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from difflib import unified_diff
 from heapq import merge
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from webcrawl.base.digest import algorithm
 from webcrawl.base.url_text import host_of
@@ -31,7 +33,9 @@ from webcrawl.record.archives import (
 )
 from webcrawl.record.warc.archive_files import NoArchive, archive_files, archive_name, package_of
 from webcrawl.record.warc.unpacked_stream import RecordStart, TornRecord
-from webcrawl.store.jobdir import stats_file
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir import meta_row, stats_file
+from webcrawl.store.jobdir.crawls import crawls_of, is_crawl
 from webcrawl.store.jobdir.index_line import (
     NOT_MODIFIED,
     RECOGNISED,
@@ -39,6 +43,8 @@ from webcrawl.store.jobdir.index_line import (
     CaptureLine,
     read_line,
 )
+from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN
 from webcrawl.tools.wacz.archive_index import index_path, make_index, merged_lines
 from webcrawl.urls.canonical import redirect_target
@@ -358,11 +364,33 @@ def _incomplete(names: Sequence[str]) -> Iterator[tuple[Path, int]]:
     for name in names:
         crawl = Path(name)
         figures = stats_file.read(crawl) if crawl.is_dir() else {}
-        left = int(figures.get("queued", 0))
+        queued, was_killed = _last_checkpoint(crawl)
+        # In stats.json, URLs in flight are not queued: after a kill they are, in the checkpoint
+        left = max(queued, int(figures.get("queued", 0)))
         has_figures = len(figures) > 0
         is_finished = figures.get("reason") == stats_file.FINISHED
-        if left or (has_figures and not is_finished):
+        if left or was_killed or (has_figures and not is_finished):
             yield crawl, left
+
+
+def _last_checkpoint(folder: Path) -> tuple[int, bool]:
+    """Return how many URLs the crawls of a folder have queued, and whether one runs or was killed.
+
+    Return 0 and False for a folder without a crawl, and if a state cannot be read.
+    """
+    queued = 0
+    was_killed = False
+    with suppress(StoreError):
+        for crawl in filter(is_crawl, crawls_of(folder)):
+            frontier, has_not_ended = JobDir(crawl).read(_frontier_and_mark)
+            queued += int(frontier.get("queued", 0))
+            was_killed = was_killed or has_not_ended
+    return queued, was_killed
+
+
+def _frontier_and_mark(snapshot: Snapshot) -> tuple[dict[str, Any], bool]:
+    frontier = meta_row.value(snapshot, meta_row.FRONTIER, meta_row.mapping, dict[str, Any]())
+    return frontier, snapshot.get(meta_row.CLEAN) == b""
 
 
 def _has_text(page: Page) -> bool:
