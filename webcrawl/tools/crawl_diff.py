@@ -231,8 +231,7 @@ class CrawlDiff:
             is_without_digest = not capture.digest and not capture.is_revisit
             if is_without_digest:
                 # A name in its place, so that the body is read and compared
-                place_as_digest = f"{side} {capture.file} {capture.offset}"
-                capture = capture._replace(digest=place_as_digest)
+                capture = capture.with_digest(f"{side} {capture.file} {capture.offset}")
             if capture.has_payload:
                 place = (side, capture.digest, self._archive_name(side, capture), capture.offset)
                 self._db.execute("INSERT OR IGNORE INTO payload VALUES (?, ?, ?, ?)", place)

@@ -61,6 +61,19 @@ def test_lines_have_their_fields(crawl, name, wrong):
     )
 
 
+def test_a_line_that_came_twice(crawl):
+    """Lines that another program has added are not told as a line that lost its end."""
+    output = crawl.outputs.open("logs/neardup.log")
+    for line in LINES["logs/neardup.log"]:
+        output.write(line)
+    crawl.checkpoint()
+    first, last = LINES["logs/neardup.log"]
+    output.path.write_bytes(first + first + last)
+
+    (damage,) = damages(crawl)
+    assert damage.startswith("neardup.log: the last checkpoint ends within this line")
+
+
 def test_requests_log_is_checked_without_a_note(crawl):
     """No checkpoint knows of it; a last line that is still being written is none."""
     (crawl.root / "logs").mkdir()

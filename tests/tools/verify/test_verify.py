@@ -332,7 +332,7 @@ class TestRows:
             ("UPDATE run SET store = 'other'", "table run: "),
             (
                 "UPDATE output SET length = length - 1 WHERE path = 'logs/crawl.log'",
-                "the last line is truncated",
+                "the last checkpoint ends within this line",
             ),
             (
                 "UPDATE output SET length = length - 1 WHERE path LIKE 'warc/%0.warc.gz'",

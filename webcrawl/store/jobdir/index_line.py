@@ -209,6 +209,10 @@ class CaptureLine(NamedTuple):
         """Return the stamp as WARC-Date has it."""
         return date_of(self.stamp)
 
+    def with_digest(self, digest: str) -> CaptureLine:
+        """Return a copy with another digest."""
+        return self._replace(digest=digest)
+
     @property
     def has_payload(self) -> bool:
         """Return whether a revisit record may refer to this one for its payload."""

@@ -278,11 +278,16 @@ def check_lines(
     Only the first `length` bytes are looked at.
     """
     fits = SHAPES[name].fullmatch
+    is_longer = file.seek(0, os.SEEK_END) > length
     for offset, line in lines_of(file, length):
         found["lines"] += 1
         found[name] += 1
         if not fits(line) or not _is_text(line):
-            why = "not a line of this log" if line.endswith(b"\n") else "the last line is truncated"
+            why = "not a line of this log"
+            if not line.endswith(b"\n"):
+                why = "the last line is truncated"
+                if is_longer:
+                    why = "the last checkpoint ends within this line: lines before it have changed"
             yield DamagedFile(path, offset, f"{why}: {line[:60]!r}")
 
 
