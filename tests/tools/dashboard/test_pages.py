@@ -385,6 +385,7 @@ class TestSearch:
     def test_no_index(self, tmp_path):
         """The page says so, and how to get one; without words it only asks for them."""
         Texts(tmp_path / "web", index=False).stop()
+        (tmp_path / "web/a.wacz").touch()
         with dashboard(tmp_path, Crawls({"status": FIGURES})) as visitor:
             asking, answer = tree_of(visitor, "/search"), tree_of(visitor, "/search?find=lamp")
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from webcrawl.base.model import Status
+
 pytestmark = pytest.mark.xdist_group("report")  # one crawl for all of them
 
 
@@ -51,6 +53,16 @@ def test_outcomes(crawled):
     assert {row[0]: row[2] for row in page.numbers("robots-table")} == truth.robots
     whole = truth.outcomes.total()
     assert page.rows("outcome-table")[0][3] == f"{100 * max(truth.outcomes.values()) / whole:.1f} %"
+
+
+def test_urls_without_a_good_answer(crawled):
+    """URLs that robots.txt forbids have no good answer either."""
+    outcomes = crawled.truth.outcomes
+    bad = sum(urls for status, urls in outcomes.items() if status < 0 or status >= 400)
+    share = 100 * bad / sum(outcomes.values())
+
+    assert outcomes[Status.ROBOTS_FORBIDDEN] > 0
+    assert f"{share:.1f} % without a good answer" in crawled.page.text
 
 
 def test_types_sizes_and_depths(crawled):

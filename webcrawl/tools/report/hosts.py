@@ -153,14 +153,16 @@ def _failing(rows: Iterable[HostRow]) -> Html:
     """Return a table of the hosts with most failures."""
     failing = [row for row in rows if row.failures]
     if not failing:
-        return note("No URL has ended without an answer, or with 5xx.")
+        return note("No URL has ended because its host did not answer, or with 5xx.")
     failing.sort(key=lambda row: (-row.failures, row.name))
     cells: list[list[Cell]] = [
         [row.name, row.failures, row.downloads] for row in failing[:MAX_ROWS]
     ]
     columns = [
         TableColumn("Host"),
-        TableColumn("Failures", "number", "URLs that ended without an answer, or with 5xx"),
+        TableColumn(
+            "Failures", "number", "URLs that ended because the host did not answer, or with 5xx"
+        ),
         TableColumn("Answers", "number"),
     ]
     return table("failing-table", columns, cells, "Hosts with most failures")
@@ -230,7 +232,7 @@ DRONE_COLUMNS = [
     TableColumn("Share", "share"),
     TableColumn("Bytes", "size"),
     TableColumn("URLs ended", "number"),
-    TableColumn("Failed", "number", "URLs without an answer"),
+    TableColumn("Failed", "number", "URLs whose hosts did not answer"),
     TableColumn("Queued", "number"),
     TableColumn("Hosts", "number"),
     TableColumn("Active", "seconds", "time in which anything was downloaded"),

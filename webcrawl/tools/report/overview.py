@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join, tag
-from webcrawl.base.model import FAILURES, REDIRECTS
+from webcrawl.base.model import REDIRECTS
 from webcrawl.base.readable import as_sentence
 from webcrawl.crawl.archived_pages import lost_of
 from webcrawl.crawl.bound import WORDS, help_for, shares
@@ -34,8 +34,8 @@ def overview(source: ReportSource, log: LogFindings) -> Html:
     hosts = statistics.hosts.with_documents
     about = "about " if statistics.hosts.level else ""  # small hosts are sampled
     ended = sum(statistics.outcomes.values())
-    failed = sum(
-        urls for status, urls in statistics.outcomes.items() if status in FAILURES or status >= 400
+    without_answer = sum(
+        urls for status, urls in statistics.outcomes.items() if not 200 <= status < 400
     )
     return tag(
         "div",
@@ -54,7 +54,7 @@ def overview(source: ReportSource, log: LogFindings) -> Html:
             (
                 numbers.number(ended),
                 "URLs ended",
-                f"{numbers.percent(failed, ended)} without a good answer",
+                f"{numbers.percent(without_answer, ended)} without a good answer",
             ),
             (numbers.number(source.queued), "URLs queued", _queued(source)),
             (
