@@ -101,7 +101,8 @@ def _doubts(account: SiteAccount) -> Html | None:
         )
     if account.without_log:
         sentences.append(
-            "The crawl kept no log of requests (its OUTPUTS has no `requests`). Requests that "
+            "There is no log of requests: the crawl kept none (OUTPUTS without `requests`), or it was "
+            "moved away. Requests that "
             "were repeated after a"
             " failure, requests after the last checkpoint before an abrupt stop or until now, and "
             "the waits before"

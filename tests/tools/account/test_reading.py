@@ -257,6 +257,7 @@ class TestHives:
 
         assert [gap.drone for gap in account.gaps] == ["drone-0", "drone-1"]
         assert account.without_log == ["drone-1"]
+        assert "or it was moved away" in page(account, 0.0)
         assert "All its requests from that time are listed" not in page(account, 0.0)
 
     def test_a_drone_that_is_not_here(self, tmp_path):
