@@ -100,6 +100,15 @@ class TestCrawls:
         assert "could not keep what it did" in page.section("wrong")
         assert "Nothing went wrong" not in page.section("wrong")
 
+    def test_a_run_after_one_that_failed(self, tmp_path):
+        """A crawl that runs again is not said to have failed, though stats.json still says so."""
+        (tmp_path / "stats.json").write_text('{"reason": "store_failed"}')
+        with closing(CrawlDB(tmp_path / "state")):
+            page = made(tmp_path)
+
+        assert "The crawl is running, or was killed" in page.text
+        assert "could not keep what it did" not in page.section("wrong")
+
     def test_a_running_crawl(self, tmp_path):
         """The crawl that works is not held up, and the report is of its last checkpoint."""
         job = Job(tmp_path / "job")

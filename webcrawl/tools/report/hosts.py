@@ -282,5 +282,4 @@ def _drone_row(drone: ReportSource, all_documents: int) -> list[Cell]:
 def _state(drone: ReportSource) -> str:
     if drone.is_clean:
         return "ended"
-    has_failed = drone.stats.get("reason") == STORE_FAILED
-    return f"failed ({STORE_FAILED})" if has_failed else "running, or killed"
+    return f"failed ({STORE_FAILED})" if drone.has_failed else "running, or killed"

@@ -228,7 +228,7 @@ def wrong(source: ReportSource) -> Html:
     if rows:
         columns = [TableColumn("Where"), TableColumn("What"), TableColumn("Attempts", "number")]
         parts.append(table("wrong-table", columns, rows, "What went wrong, once per attempt"))
-    if source.stats.get("reason") == stats_file.STORE_FAILED:
+    if source.has_failed:
         parts.append(
             note("The last run failed, because it could not keep what it did: see its log.")
         )

@@ -176,8 +176,9 @@ def _state(source: ReportSource) -> Html:
         if source.drones
         else "its last checkpoint, of"
     )
-    has_failed = source.stats.get("reason") == STORE_FAILED
-    state = f"last run failed ({STORE_FAILED})" if has_failed else "crawl is running, or was killed"
+    state = "crawl is running, or was killed"
+    if source.has_failed:
+        state = f"last run failed ({STORE_FAILED})"
     return join(
         f"Spider {spider}. The {state}; this report shows {each} ",
         at,

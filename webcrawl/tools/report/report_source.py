@@ -22,6 +22,7 @@ from webcrawl.record.statistics import Statistics, join_statistics
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.counter_words import FILTERED
+from webcrawl.store.jobdir.crawls import is_locked
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.history_line import PATH
 from webcrawl.store.jobdir.host_row import (
@@ -239,6 +240,15 @@ class ReportSource:
     def crawls(self) -> list[ReportSource]:
         """Return the drones of a hive, or the crawl itself."""
         return self.drones or [self]
+
+    @property
+    def has_failed(self) -> bool:
+        """Return whether the last run could not keep what it did, and no other has begun since.
+
+        stats.json has the reason until the first checkpoint of the next run.
+        """
+        is_running = any(is_locked(crawl.jobdir) for crawl in self.crawls)
+        return self.stats.get("reason") == stats_file.STORE_FAILED and not is_running
 
     @property
     def figures(self) -> dict[str, int]:
