@@ -307,6 +307,15 @@ class TestTheLog:
 
         assert len(log.blocked_urls) == 1
 
+    def test_a_document_that_was_fetched_again(self, tmp_path):
+        """It is among the largest ones once, as large as it ever was."""
+        row = "2026-01-02T03:04:05.006Z 200 {} http://a.test/{} L - - #001 20260102030405000+1 - - -\n"
+        visits = [(5, "x"), (9, "x"), (7, "x"), (6, "y")]
+        (tmp_path / "crawl.log").write_text("".join(row.format(*visit) for visit in visits))
+
+        largest = sorted(read(tmp_path / "crawl.log").largest)
+        assert largest == [(6, b"http://a.test/y"), (9, b"http://a.test/x")]
+
     def test_a_line_without_end(self, tmp_path):
         """A file of one endless line is read in pieces, each of which is damaged."""
         path = tmp_path / "crawl.log"

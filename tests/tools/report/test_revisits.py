@@ -50,6 +50,10 @@ def moment(at, taken=0.0, records=100.0, freshness=0.5, age=10.0):
 
 
 class TestSection:
+    def test_what_counts_each_visit(self, page):
+        """Numbers in which a page counts each time that it is fetched are not said to be of URLs."""
+        assert {"pages, revisits included", "URLs ended, revisits included"} <= page.tiles().keys()
+
     def test_tiles(self, page):
         """What matters first: freshness, age, pages, revisits, budget, what is late."""
         tiles = page.tree.xpath("//section[@id='revisits']/dl/div")

@@ -6,7 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
-from heapq import heappush, heapreplace
+from heapq import heapify, heappush, heapreplace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -254,7 +254,18 @@ class LogFindings:
             self.seeds.add(seed, path, status, size, is_block_page=is_block_page)
         is_document = 200 <= status < 300 and not is_block_page
         if is_document and size >= self.min_largest:
-            self.min_largest = _keep_largest(self.largest, (size, url))
+            self._keep_document(size, url)
+
+    def _keep_document(self, size: int, url: bytes) -> None:
+        """Add a document to the largest ones. One that was fetched again is there once."""
+        for known in self.largest:
+            if known[1] == url:
+                if size <= known[0]:
+                    return
+                self.largest.remove(known)
+                heapify(self.largest)
+                break
+        self.min_largest = _keep_largest(self.largest, (size, url))
 
     def _take_back_block_page(self, url: bytes) -> None:
         """Uncount the last block page of a URL, if its last line is one."""

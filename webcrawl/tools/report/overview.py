@@ -33,6 +33,7 @@ def overview(source: ReportSource, log: LogFindings) -> Html:
     statistics = source.statistics
     hosts = statistics.hosts.with_documents
     about = "about " if statistics.hosts.level else ""  # small hosts are sampled
+    again = _again(source)
     ended = sum(statistics.outcomes.values())
     without_answer = sum(
         urls for status, urls in statistics.outcomes.items() if not 200 <= status < 400
@@ -40,7 +41,7 @@ def overview(source: ReportSource, log: LogFindings) -> Html:
     return tag(
         "div",
         tiles(
-            (numbers.number(statistics.documents), "pages", rate(statistics.series)),
+            (numbers.number(statistics.documents), f"pages{again}", rate(statistics.series)),
             (
                 numbers.size(statistics.size),
                 "in pages",
@@ -53,7 +54,7 @@ def overview(source: ReportSource, log: LogFindings) -> Html:
             ),
             (
                 numbers.number(ended),
-                "URLs ended",
+                f"URLs ended{again}",
                 f"{numbers.percent(without_answer, ended)} without a good answer",
             ),
             (numbers.number(source.queued), "URLs queued", _queued(source)),
@@ -65,6 +66,11 @@ def overview(source: ReportSource, log: LogFindings) -> Html:
         ),
         id="overview",
     )
+
+
+def _again(source: ReportSource) -> str:
+    """Return the end of a name for what counts a URL each time that it is fetched."""
+    return ", revisits included" if source.revisits is not None else ""
 
 
 def rate(series: Series) -> str:
@@ -152,7 +158,7 @@ def outcomes(source: ReportSource) -> Html:
             "outcome-table",
             "URLs",
             statistics.outcomes,
-            "How URLs ended, robots.txt and probes apart",
+            f"How URLs ended, robots.txt and probes apart{_again(source)}",
         )
     else:
         of_urls = note("No URL has ended yet.")
