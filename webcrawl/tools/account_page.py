@@ -13,7 +13,14 @@ from webcrawl.base.markup import Html, tag
 from webcrawl.base.program import program
 from webcrawl.base.readable import in_sheet
 from webcrawl.frontier.wait_words import FOR_OWNERS
-from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED, CrawlLine
+from webcrawl.store.jobdir.crawl_line import (
+    DUPLICATE,
+    REVISIT,
+    TRUNCATED,
+    WITHHELD,
+    CrawlLine,
+)
+from webcrawl.store.jobdir.index_line import NOT_MODIFIED
 from webcrawl.tools.report.elements import (
     Cell,
     TableColumn,
@@ -140,7 +147,8 @@ def _figures(account: SiteAccount) -> Iterator[str]:
     requests = account.requests
     ends = [request.end for request in requests if request.end is not None]
     sizes = [end.size for end in ends if end.size is not None]
-    answers = f"{numbers.count(len(sizes), 'answer')} of {numbers.size(sum(sizes))}"
+    # An answer before a retry is in the archive, but no line tells its size
+    answers = f"{numbers.number(len(sizes))} with a final answer, {numbers.size(sum(sizes))} in all"
     yield (
         f"{numbers.count(len(requests), 'request')}, {numbers.number(len(account.robots))} of them for robots.txt; "
         f"{answers}."
@@ -274,27 +282,35 @@ def outcome(request: AccountRow, *, is_lost: bool) -> str:
 
 
 def _kept(account: SiteAccount, request: AccountRow) -> str:
-    """Return what the crawl keeps of the answer; without an archive, only OUTPUTS tells that."""
-    has_answer = request.end is not None and request.end.size is not None
-    return "not archived" if has_answer and not account.has_archive else kept(request)
+    """Return the part of the answer that the archive keeps, in words, as far as that is known."""
+    if may_have_lost_end(account, request):
+        return "not known"
+    has_failed = request.end is not None and request.end.size is None
+    return kept(request) if account.has_archive or has_failed else "not archived"
 
 
 def kept(request: AccountRow) -> str:
-    """Return the part of the answer that the archive keeps, in words."""
+    """Return the part of the answer that an archive keeps, in words."""
     end = request.end
-    if end is None or end.size is None:
+    if end is None:  # the archive has the answers before a retry, too
+        return "the answer, if one came"
+    if end.size is None:
         return "nothing"
     notes = end.annotations
-    if any(note.startswith("withheld:") for note in notes):
-        return "only the head: the owner forbids the rest"
-    if DUPLICATE in notes:
+    words = {
+        "only the head: the owner forbids the rest": _has(notes, f"{WITHHELD}:"),
         # The archive has the body again if it knew the other page only from an earlier run
-        return "head, and a body that another page has too"
-    if end.status == 304:
-        return "a note that it has not changed"
-    if any(note.startswith(TRUNCATED) for note in notes):
-        return "head and part of the body"
-    return "head and body"
+        "head, and a body that another page has too": DUPLICATE in notes,
+        "a note that it has not changed": end.status == NOT_MODIFIED,
+        "head, and a body that has not changed": REVISIT in notes and "unchanged" in notes,
+        "head, and a body that an earlier crawl has": _has(notes, "since:"),
+        "head and part of the body": _has(notes, TRUNCATED),
+    }
+    return next((said for said, is_so in words.items() if is_so), "head and body")
+
+
+def _has(notes: Iterable[str], start: str) -> bool:
+    return any(note.startswith(start) for note in notes)
 
 
 CSV_COLUMNS = (

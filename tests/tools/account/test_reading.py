@@ -155,6 +155,8 @@ def test_only_what_a_kill_may_have_taken_is_unknown(tmp_path):
         ("truncated:length", 200, "head and part of the body"),
         ("duplicate:digest", 200, "head, and a body that another page has too"),
         ("revisit,unchanged", 304, "a note that it has not changed"),
+        ("revisit,unchanged", 200, "head, and a body that has not changed"),
+        ("since:digest", 200, "head, and a body that an earlier crawl has"),
         ("withheld:header+document", 200, "only the head: the owner forbids the rest"),
     ],
 )
@@ -164,17 +166,29 @@ def test_what_was_kept(notes, status, words):
     one.end = end(1.0, status, notes=notes)
 
     assert kept(one) == words
-    assert kept(requested(1.0)) == "nothing"
+    assert kept(requested(1.0)) == "the answer, if one came"
+
+
+def test_answers_before_a_retry(tmp_path):
+    """They are not counted, so the answers that are counted are not said to be all."""
+    retried, answered = requested(1.0), requested(2.0, 1)
+    answered.end = end(2.0)
+    text = page(SiteAccount(tmp_path, RequestedSite("a.test"), [retried, answered]), 0.0)
+
+    assert "2 requests, 0 of them for robots.txt; 1 with a final answer" in text
 
 
 def test_a_crawl_without_archive(tmp_path):
-    """Of what such a crawl has requested, nobody says that head and body are kept."""
-    answered, lost = requested(1.0), requested(2.0)
-    answered.end = end(1.0)
-    account = SiteAccount(tmp_path, RequestedSite("a.test"), [answered, lost])
+    """Of what such a crawl has requested, nobody says that head and body are kept; nor that an answer
+    is kept that a kill may have taken.
+    """
+    answered, failed, lost = requested(1.0), requested(2.0), requested(9.0)
+    answered.end, failed.end = end(1.0), end(2.0, -2, size=None)
+    account = SiteAccount(tmp_path, RequestedSite("a.test"), [answered, failed, lost])
+    account.gaps = [UnknownTime(8.0, 10.0)]
     rows = csv.DictReader(io.StringIO("".join(csv_lines(account))))
 
-    assert [row["kept"] for row in rows] == ["not archived", "nothing"]
+    assert [row["kept"] for row in rows] == ["not archived", "nothing", "not known"]
 
 
 @pytest.mark.parametrize(
