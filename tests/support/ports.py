@@ -1,11 +1,11 @@
 """Ports for servers that another process opens, or that are opened more than once."""
 
+import atexit
 import socket
 from contextlib import suppress
 from secrets import choice
 
 NUMBERS = range(10_000, 30_000)  # below those that systems give to whoever connects or names none
-_kept = []
 
 
 def free_port():
@@ -20,6 +20,6 @@ def free_port():
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind(("127.0.0.1", number))
             keeper.bind(("127.0.0.1", number))
-            _kept.append(keeper)
+            atexit.register(keeper.close)  # it is open until then
             return number
         keeper.close()

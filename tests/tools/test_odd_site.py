@@ -53,7 +53,7 @@ class TestLastLines:
 
     def test_urls_without_a_page(self, odd):
         """They are counted by status, redirects too, and an error of a server is not among them."""
-        assert re.search(r"4 URLs .*301: 2.*404: 2\)", line_of(odd.said, "404: "))
+        assert re.search(r"4 answers .*301: 2.*404: 2\)", line_of(odd.said, "404: "))
 
     def test_errors_of_servers(self, odd):
         """Each attempt is counted, and besides the URLs that ended so."""
