@@ -16,7 +16,6 @@ from webcrawl.base.own_code import (
     number,
     seconds,
     text,
-    truth,
 )
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.politeness.mercator import Mercator
@@ -112,7 +111,6 @@ class TestAnswers:
             (seconds, [None, "1", True, -1, inf, nan, [1]]),
             (amount, [None, "1", -0.1, nan]),
             (number, [None, "1", b"1", False]),
-            (truth, [None, 1, "yes"]),
             (text, [None, b"x", ""]),
         ],
     )

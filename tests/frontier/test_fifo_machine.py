@@ -71,12 +71,6 @@ class Fifos(RuleBasedStateMachine):
         self.dirty.add(which)
 
     @rule(which=WHICH)
-    def drop(self, which):
-        self.fifos[which].drop()
-        self.twins[which].clear()
-        self.dirty.add(which)
-
-    @rule(which=WHICH)
     def put_away(self, which):
         if which in self.dirty:
             self.save(which)

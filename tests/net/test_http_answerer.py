@@ -120,25 +120,6 @@ def test_a_mistake_of_our_own(caplog):
     )
 
 
-def test_a_connection_that_is_held():
-    """Of too many connections the oldest gives way, but not one that is held for its answer."""
-
-    async def run():
-        others, transports = {}, []
-        for number in range(4):
-            one, transport = Requested(others, LIMITS), Transport()
-            one.connection_made(transport)
-            transports.append(transport)
-            if number == 0:
-                one.extend_deadline(60.0)
-        closed = [transport.closed for transport in transports]
-        for one in [*others]:
-            one.connection_lost(None)
-        return closed
-
-    assert asyncio.run(run()) == [False, True, False, False]
-
-
 @pytest.mark.parametrize(
     ("host", "bound_to", "named"),
     [

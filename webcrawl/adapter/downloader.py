@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
@@ -50,7 +49,6 @@ from webcrawl.net.network import Network
 if TYPE_CHECKING:
     from webcrawl.crawl.earlier_pages import Since
 
-logger = logging.getLogger(__name__)
 
 UNTRIED = Outcome(Status.UNTRIED)
 

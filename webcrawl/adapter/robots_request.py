@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from scrapy import Request
@@ -15,8 +14,6 @@ from webcrawl.content.page import Page
 from webcrawl.crawl.fetching import OF_ROBOTS
 from webcrawl.crawl.robots_hearing import RobotsHearing
 from webcrawl.crawl.trip import Trip
-
-logger = logging.getLogger(__name__)
 
 OWN_META = {"dont_redirect": True, "dont_cache": True, "handle_httpstatus_all": True, **OF_ROBOTS}
 # Taken over from the request that needs the rules: there may be no other route to the host

@@ -199,16 +199,6 @@ def number(found: Any) -> float:
     return float(found)
 
 
-def truth(found: Any) -> bool:
-    """Return a truth value, numpy's too.
-
-    Raise TypeError for what is none: most such values are a forgotten return.
-    """
-    if type(found).__name__ not in ("bool", "bool_"):
-        raise TypeError
-    return bool(found)
-
-
 def text(found: Any) -> str:
     """Return a text that is not empty. Raise TypeError or ValueError for what is none."""
     if not isinstance(found, str):

@@ -254,7 +254,6 @@ def usage_of_lines(lines: Sequence[bytes]) -> int:
 
 
 META_RESERVATION, META_POLICY, META_ROBOTS = "tdm-reservation", "tdm-policy", "robots"
-NAMES = frozenset((META_RESERVATION, META_POLICY))  # of meta elements, beside `robots`
 LICENSES = 8  # of one source
 
 

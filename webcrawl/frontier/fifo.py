@@ -324,12 +324,6 @@ class Fifo:
             self._room = len(saved.rest)
             self._pool.free -= self._room
 
-    def drop(self) -> None:
-        """Discard all records and their blocks. The queue can still be used."""
-        if self._ids:
-            self._pool.blocks.drop(self._ids)
-        self._release()
-
     def close(self) -> None:
         """Leave the pool and release its memory; blocks stay on disk.
 

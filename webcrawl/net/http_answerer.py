@@ -209,13 +209,6 @@ class ServerConnection(asyncio.Protocol):
         self._transport.write(head.encode() + body)
         self._transport.close()
 
-    def extend_deadline(self, patience: float) -> None:
-        """Give the answer these seconds from now on; until then no other connection ends this one."""
-        self._others.pop(self, None)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = asyncio.get_running_loop().call_later(patience, self.abort)
-
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()

@@ -132,7 +132,7 @@ def test_a_crawl(tmp_path):
     job = JobDir.open(tmp_path)
 
     assert job.read(lambda snapshot: snapshot.get("terms")) == b"{}"
-    assert (job.drone, job.stats(), JobDir.all(tmp_path)) == (None, {}, [job])
+    assert (job.stats(), JobDir.all(tmp_path)) == ({}, [job])
 
 
 def test_drones_are_those_whose_crawls_have_begun(tmp_path):
@@ -142,7 +142,7 @@ def test_drones_are_those_whose_crawls_have_begun(tmp_path):
         JobDir.all(tmp_path)
     begun(tmp_path / "drone-1")
 
-    assert [(job.path.name, job.drone) for job in JobDir.all(tmp_path)] == [("drone-1", 1)]
+    assert [job.path.name for job in JobDir.all(tmp_path)] == ["drone-1"]
 
 
 def test_a_crawl_that_runs(tmp_path):

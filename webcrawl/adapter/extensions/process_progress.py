@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,6 @@ from webcrawl.crawl.last_lines import search_command, what_is_kept
 from webcrawl.crawl.progress import unexpected
 from webcrawl.record.archives import Archives
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
-
-logger = logging.getLogger(__name__)
 
 
 class RereadingProgress(Progress):

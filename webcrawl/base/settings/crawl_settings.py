@@ -23,8 +23,6 @@ from webcrawl.base.settings.setting_kinds import (
     WholeNumber,
 )
 
-LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-
 OFF, AUTO, EVERY = "off", "auto", "all"  # of RENDER
 ACTIONS = Maybe(Choices(("scroll", "more", "play")))  # of RENDER_ACTIONS
 

@@ -16,7 +16,7 @@ from webcrawl.store.jobdir.queue_row import count_of
 from webcrawl.store.jobdir.snapshot import Snapshot
 
 COLUMNS = "name, state, data, crc"
-ALL, ONE = f"SELECT {COLUMNS} FROM host", f"SELECT {COLUMNS} FROM host WHERE name = ?"
+ALL = f"SELECT {COLUMNS} FROM host"
 # The types of the fields in a row's `data`, in their order
 FIELDS = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)
 # likewise of its failures in a row; older rows lack the last ones
@@ -172,11 +172,6 @@ class OriginRow(NamedTuple):
     later: list[tuple[float, Packed]]  # when to retry, and what
     queue: bytes | None
     ranked: list[tuple[int, bytes]]
-
-    @property
-    def waiting(self) -> int:
-        """Return the number of its URLs."""
-        return len(self.later) + sum(map(count_of, _in_serving_order(self.queue, self.ranked)))
 
 
 def stored_origin(fields: Iterable[Any]) -> OriginRow:

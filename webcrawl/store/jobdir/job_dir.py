@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import stats_file
-from webcrawl.store.jobdir.crawls import HIVE, STATE, crawls_of, hive_of, is_crawl, number_of
+from webcrawl.store.jobdir.crawls import STATE, crawls_of, hive_of, is_crawl
 from webcrawl.store.jobdir.snapshot import Changed, Snapshot
 
 TRIES = 3  # to read what a crawl changes that is just being started
@@ -68,12 +68,6 @@ class JobDir:
                 if not tries_left:
                     raise
         raise AssertionError  # the last try has raised
-
-    @property
-    def drone(self) -> int | None:
-        """Return the crawl's number in a hive; None if it is not a drone's."""
-        number = number_of(self.path)
-        return number if number is not None and (self.path.parent / HIVE).is_file() else None
 
     def stats(self) -> dict[str, Any]:
         """Return the figures of stats.json."""

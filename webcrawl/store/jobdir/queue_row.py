@@ -174,20 +174,6 @@ class SavedQueues:
                 f"{what}: the queue should hold {queue.count} records, but has {count}"
             )
 
-    def pieces(self, saved: bytes) -> Iterator[bytes]:
-        """Yield the records of a queue with their lengths, some hundred at a time.
-
-        They are read block by block, as far as is asked for.
-        """
-        queue = unpack(saved, self)
-        for at, number in enumerate(queue.ids):
-            yield self.block(number, "a saved queue")[0 if at else queue.place :]
-        yield queue.rest
-
-    def records_outside_blocks(self, saved: bytes) -> Iterator[bytes]:
-        """Return the records of a queue that are in no block."""
-        return self.split(unpack(saved, self).rest, 0, "a saved queue")
-
     def block(self, number: int, what: str) -> bytes:
         """Return the records of a block with their lengths."""
         for (data,) in self._snapshot.rows(
