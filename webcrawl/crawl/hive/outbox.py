@@ -343,7 +343,6 @@ class Outbox:
         self._me = me
         self._hive = hive
         self._memory = memory
-        self._clock = clock
         self._chance = chance or random.SystemRandom()
         self._open = OpenBatches(self._add, clock)
         self._send_queues: dict[

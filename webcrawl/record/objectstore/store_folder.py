@@ -136,7 +136,6 @@ class StoreFolder:
         self._fs, self._root = url_to_fs(
             address, skip_instance_cache=True, use_listings_cache=False
         )
-        self._address = address
         self._is_exclusive = not EXCLUSIVE_PROTOCOLS.isdisjoint(self._protocols)
         self._is_local = LOCAL in self._protocols
 
