@@ -58,12 +58,10 @@ class PageRendering:
         self.answered.set()
 
     def begin_request(self) -> None:
-        """Note that a request of the page begins."""
         self.waiting += 1
         self.answered.clear()
 
     def end_request(self) -> None:
-        """Note that a request of the page has ended."""
         self.waiting -= 1
         if not self.waiting:
             self.answered.set()

@@ -10,7 +10,6 @@ KEY = "webcrawl"  # in request.meta
 
 
 def attach_trip(request: Request, trip: Trip) -> Request:
-    """Attach the trip to the request, and return the request."""
     request.meta[KEY] = trip
     trip.owner = id(request)
     return request

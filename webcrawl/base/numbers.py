@@ -66,7 +66,6 @@ def percent(part: float, whole: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return a duration."""
     if value < 1:
         return f"{value * 1000:.0f} ms"
     if value < 2 * MINUTE:

@@ -34,7 +34,6 @@ class BadFrame(ValueError):  # noqa: N818 - reads as what it is
 
 
 def pack(data: bytes | bytearray) -> bytes:
-    """Return the data as a frame."""
     return _PLAIN.compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
 
 

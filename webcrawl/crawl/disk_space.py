@@ -39,7 +39,6 @@ class DiskSpace:
         self._loop.start(INTERVAL)
 
     def stop(self) -> None:
-        """Stop looking at the disk space."""
         self._loop.stop()
 
     def change(self, values: CheckedSettings) -> None:

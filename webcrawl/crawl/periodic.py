@@ -84,7 +84,6 @@ class DueTimer:
         self._timer = asyncio.get_running_loop().call_later(max(ready - now, 0.0), self._rung)
 
     def stop(self) -> None:
-        """Do not ring."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -28,7 +28,6 @@ class OfRequests(NamedTuple):
     left: list[Callable[[object, Outcome | None], object]]  # its answer has ended, or it has failed
 
     def tell_sent(self, request: object, method: str, url: str, link: Link | None) -> None:
-        """Tell all of them that a request is about to be sent."""
         for tell in self.sent:
             tell(request, method, url, link)
 

@@ -64,7 +64,6 @@ class Running:
         return trip in self._tasks
 
     def all(self) -> Iterable[Trip]:
-        """Return the trips of all downloads."""
         return self._tasks.keys()
 
     def waiting(self) -> list[Trip]:

@@ -511,7 +511,6 @@ async def _close(output: Output) -> None:
 
 
 def _raising(error: Exception) -> Iterable[Page]:
-    """Return pages of which the first raises this error."""
     yield from ()
     raise error
 

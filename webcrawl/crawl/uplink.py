@@ -86,7 +86,6 @@ class Uplink:
 
     @property
     def out(self) -> bool:
-        """Return whether there is no network."""
         return self._detector.out
 
     @property

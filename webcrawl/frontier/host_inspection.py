@@ -92,7 +92,6 @@ class HostInspection:
     # -- single hosts
 
     def facts(self, name: str) -> HostFacts:
-        """Return what is known of a host."""
         is_paused = name in self._deferred.held
         record = "in use" if name in self._back.active else self._hosts.place(name)
         if not record:

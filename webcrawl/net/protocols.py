@@ -96,7 +96,6 @@ class FetchLimits:
     rate: float = 0.0  # bytes per second that must have come on average since then; 0: any
 
     def for_request(self, options: Options) -> FetchLimits:
-        """Return the bounds of a request with these options."""
         limit, strict = (options.maxsize, True) if options.maxsize else (self.truncate, self.strict)
         strict = strict and not options.truncates
         timeout = options.timeout or self.timeout

@@ -630,7 +630,6 @@ class _PayloadKeys:
 
     @classmethod
     def of_index_line(cls, line: IndexLine) -> Self:
-        """Return the keys that a line of an index has."""
         digest = [_key(line.digest)] if line.digest not in ("", "-") else []
         return cls([], digest, [_key(f"{line.url} {line.date[:SECOND_CHARS]}")])
 

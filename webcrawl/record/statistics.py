@@ -333,7 +333,6 @@ def _counts_by_size(bins: list[int]) -> dict[str, int]:
 
 
 def smallest_number(bits: int) -> int:
-    """Return the smallest number that has this number of bits."""
     return 1 << bits - 1 if bits else 0
 
 

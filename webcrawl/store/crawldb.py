@@ -229,7 +229,6 @@ class CrawlDB:
         self.execute("DELETE FROM meta WHERE name >= ? AND name < ?", (first, end))
 
     def _remember_failure(self, error: BaseException) -> StoreError:
-        """Remember the error, and return it as a StoreError."""
         self._failure = error
         if is_damage(error):
             return DamagedFile(self.path, 0, str(error))

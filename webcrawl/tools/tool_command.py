@@ -117,7 +117,6 @@ def _module_names(package: ModuleType) -> list[str]:
 
 
 def _command_module(name: str) -> ModuleType | None:
-    """Return the module of our command of this name, or None if there is none."""
     if not name.isidentifier():
         return None
     for package in COMMAND_PACKAGES:
@@ -274,7 +273,6 @@ class CommandGroup(ToolCommand):
         self.add_members(parser)
 
     def add_members(self, parser: argparse.ArgumentParser) -> None:
-        """Add a parser for each member."""
         subparsers = parser.add_subparsers(
             title="commands", dest="member", required=True, metavar="|".join(self.members)
         )

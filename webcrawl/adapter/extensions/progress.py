@@ -62,7 +62,6 @@ class ProgressDisplay:
         logger.info("%s", self.line(figures, self._rate.of(figures.get("pages", 0))))
 
     def figures(self) -> Mapping[str, Any]:
-        """Return the present figures."""
         raise NotImplementedError
 
     def line(self, figures: Mapping[str, Any], rate: float) -> str:

@@ -112,7 +112,6 @@ class PackedFile:
             raise NotReadable(f"{name}: {error}") from error
 
     def has(self, name: str) -> bool:
-        """Return whether there is a member of this name."""
         return name in self._zip.namelist()
 
     def relations(self, name: str) -> Iterator[Relation]:

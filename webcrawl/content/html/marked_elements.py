@@ -90,7 +90,6 @@ class MarkedElements:
         return marked if marked.elements else None
 
     def has(self, name: str) -> bool:
-        """Return whether an element has this attribute."""
         return any(name in attributes for attributes in self.attributes)
 
     def takes(self, size: int) -> bool:

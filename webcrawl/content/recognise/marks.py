@@ -74,7 +74,6 @@ class Mark:
     statuses: frozenset[int]  # empty: any status
 
     def fits(self, status: int) -> bool:
-        """Return whether the mark counts with this status."""
         return not self.statuses or status in self.statuses
 
 

@@ -264,7 +264,6 @@ def _content_type(headers: Headers) -> str:
 
 
 def _fitting(marks: Iterable[Mark], status: int) -> list[Mark]:
-    """Return the marks that count with this status."""
     return [mark for mark in marks if mark.fits(status)]
 
 

@@ -304,7 +304,6 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> Checke
 
 
 def _scrapys_values(settings: Mapping[str, Any], given: Given) -> dict[str, Any]:
-    """Return the settings of Scrapy's that have a value."""
     values = {}
     for name, kind in SCRAPYS.items():
         if name in DEPRECATED and not given(name):

@@ -244,7 +244,6 @@ class InForce(Part):
             )
 
     def order_lines(self) -> Iterator[str]:
-        """Yield a line for each order."""
         if self.paused:
             yield "pause"
         now = self._clock()
@@ -378,7 +377,6 @@ class PausedHosts(Part):
         return True
 
     def order_lines(self) -> Iterator[str]:
-        """Yield a line for each order."""
         return (f"host {name} pause" for name in self.names)
 
     # -- the checkpoint

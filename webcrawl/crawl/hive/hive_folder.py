@@ -74,7 +74,6 @@ class HiveFolder:
         self.stats = path / stats_file.NAME
 
     def drone(self, number: int) -> Path:
-        """Return the JOBDIR of a drone."""
         return folder_of(self.path, number)
 
     def log(self, number: int) -> Path:

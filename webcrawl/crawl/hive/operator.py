@@ -87,7 +87,6 @@ class HiveView:
 
     @property
     def drones(self) -> list[int]:
-        """Return all known drones."""
         members = self.map.drones if self.map else ()
         return sorted({*members, *self.places, *self.reports})
 

@@ -284,7 +284,6 @@ class OpenBatches:
                 self.close_kinds(drone, Kind)
 
     def close_kinds(self, drone: int, kinds: Iterable[Kind]) -> None:
-        """Close the batches of these kinds for this drone."""
         for kind in kinds:
             if (drone, kind) in self._open:
                 self._take(drone, kind, self._open.pop((drone, kind)).items)

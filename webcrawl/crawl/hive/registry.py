@@ -79,7 +79,6 @@ class Command:
 
 
 def command_number(data: bytes) -> int:
-    """Return the number of a packed command."""
     return int(data.partition(b" ")[0])
 
 
@@ -292,7 +291,6 @@ def _check_state(identity: bytes, me: Member) -> None:
 
 
 def state_id_of(identity: bytes) -> str:
-    """Return the id of a drone's state."""
     return ProcessIdentity.unpack(identity).state
 
 

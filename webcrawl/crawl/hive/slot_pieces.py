@@ -213,7 +213,6 @@ class SlotPacker:
         return {"targets": self.targets, "batch": self._being_packed, "cursor": self._cursor}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Resume from what `save` has returned."""
         self.targets = saved["targets"]
         self._being_packed = saved["batch"]
         self._cursor = saved["cursor"]
@@ -405,7 +404,6 @@ class SlotUnpacker:
         return {"sources": self.sources, "arriving": [*self.arriving], "counts": self._counts}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Resume from what `save` has returned."""
         self.sources = saved["sources"]
         self.arriving = dict.fromkeys(saved["arriving"])
         self._counts = saved["counts"]

@@ -39,7 +39,6 @@ class Output:
     run: Run
 
     def __init__(self, values: CheckedSettings) -> None:
-        """`values`: the checked settings."""
         self.values = values
 
     def open(self, run: Run) -> None:

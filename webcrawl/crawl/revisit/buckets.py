@@ -58,7 +58,6 @@ def stamp(at: int) -> bytes:
 
 
 def stamped(record: bytes) -> int:
-    """Return the time of a record."""
     return int.from_bytes(record[:TIME], "big")
 
 

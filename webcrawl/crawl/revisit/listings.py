@@ -106,7 +106,6 @@ class Listed:
         return Compared(first, np.sort(places[~known]), np.sort(places[newer]), kept)
 
     def holds(self, listing: int, keys: Sequence[int]) -> list[bool]:
-        """Return whether the listing has these URLs."""
         known, _, _ = self._load(listing)
         found: list[bool] = np.isin(np.asarray(keys, np.uint64), known).tolist()
         return found

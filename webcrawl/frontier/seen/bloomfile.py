@@ -92,7 +92,6 @@ def _header(path: Path, file: BinaryIO) -> tuple[bytes, float, int, int]:
 
 
 def check_bits(path: Path) -> Iterator[DamagedFile]:
-    """Yield the damage of the file, if there is any."""
     try:
         with regular(path) as file:
             yield from check_file(path, file)

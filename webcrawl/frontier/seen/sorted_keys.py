@@ -232,7 +232,6 @@ class SeenFiles:
         return sum(run.count for run in self.url_runs)
 
     def check(self) -> Iterator[DamagedFile]:
-        """Yield each damaged place in these files."""
         yield from self.damages
         for run in self._runs:
             yield from run.check()

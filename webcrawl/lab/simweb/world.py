@@ -67,7 +67,6 @@ class ExtraHosts:
         return f"trap{at}.test" if at < len(self._zoo) else f"large{at - len(self._zoo)}.test"
 
     def number(self, name: str) -> int | None:
-        """Return the number of the host with this name, None if there is none."""
         match = _NAME.fullmatch(name)
         if match is None:
             return None
@@ -196,7 +195,6 @@ class World:
         return f"site{host}{parent}.test"
 
     def number(self, name: str) -> int | None:
-        """Return the number of the host with this name, None if there is none."""
         match = NAME.fullmatch(name)
         if match is None:
             return self.extra_hosts.number(name)

@@ -45,7 +45,6 @@ class WalkVisits:
 
     @property
     def visits(self) -> Numbers:
-        """Return the number of visits to each page."""
         return np.bincount(self.pages, minlength=len(self.urls))
 
     def near_pagerank(self, most: int, random: np.random.Generator) -> list[str]:

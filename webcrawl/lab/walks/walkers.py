@@ -179,7 +179,6 @@ class WalkStarts:
         return self._seeds, self._hosts
 
     def add(self, urls: Iterable[str]) -> None:
-        """Add seeds."""
         rows = [(f"{SEED}{number}", url.encode()) for number, url in enumerate(urls, self._seeds)]
         self._db.set_all(rows)
         self._seeds += len(rows)

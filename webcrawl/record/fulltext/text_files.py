@@ -95,7 +95,6 @@ def blank_line(page: Page, ordinal: int) -> bytes:
 
 
 def _line_with_text(page: Page, ordinal: int, text: str) -> bytes | ArchivedLine:
-    """Return the line of a page with its text."""
     exchange = page.exchange
     value = _page_values(page, ordinal)
     value["title"] = page.title

@@ -233,7 +233,6 @@ def columns_of(table: str, rows: Sequence[Row]) -> list[Sequence[Any]]:
 
 
 def page_row(end: EndedUrl) -> Row:
-    """Return a row of `pages`."""
     # One expression for all columns: with a function for each, a row takes 3 us more
     link = end.link
     outcome = end.outcome
@@ -294,7 +293,6 @@ def page_row(end: EndedUrl) -> Row:
 
 
 def change_row(url: str, status: int, exchange: Exchange, judged: PageJudgement) -> Row:
-    """Return a row of `changes`."""
     host = host_of(url)
     parts = host_parts(host)
     return (

@@ -186,7 +186,6 @@ def _fields(head: bytes) -> dict[str, str]:
 
 
 def _http_head_bytes(block: bytes) -> int:
-    """Return the length of the HTTP head of a block."""
     end = END_OF_HEAD.search(block)
     return end.end() if end is not None else len(block)
 

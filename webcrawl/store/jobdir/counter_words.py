@@ -107,7 +107,6 @@ KINDS = ("outcome/", "flaw/", "truncated/")
 
 
 def status(code: int) -> str:
-    """Return the meaning of a status."""
     if code in STATUSES:
         return STATUSES[code]
     try:

@@ -75,7 +75,6 @@ def hive_of(jobdir: Path) -> HiveDrones | None:
 
 
 def folder_of(jobdir: Path, drone: int) -> Path:
-    """Return the JOBDIR of a drone."""
     return jobdir / f"drone-{drone}"
 
 

@@ -175,7 +175,6 @@ class OriginRow(NamedTuple):
 
 
 def stored_origin(fields: Iterable[Any]) -> OriginRow:
-    """Return the row that was stored with these fields."""
     key, origin, ready_at, failures, retired, failed, later, queue, ranked = fields
     row = stored_row(failed) if failed is not None else None
     retries = sorted((at, record) for at, record in later)
@@ -382,10 +381,8 @@ def _is_failed(fields: list[Any] | None) -> bool:
 
 
 def _is_origin(fields: list[Any]) -> bool:
-    """Return whether this is the record of one origin."""
     return len(fields) == len(ORIGIN) and _have_types(fields, ORIGIN) and _is_failed(fields[5])
 
 
 def host_rows(snapshot: Snapshot) -> Iterator[Row]:
-    """Yield all rows, as they are stored."""
     yield from snapshot.rows(ALL)

@@ -86,11 +86,9 @@ class AccessGuard:
         return origin is None or origin == f"http://{headers.get('Host', '')}"
 
     def is_token(self, text: str | None) -> bool:
-        """Return whether a text is the token."""
         return text is not None and _are_equal(text, self.token)
 
     def is_form_token(self, text: object) -> bool:
-        """Return whether the field of a form has the form's token."""
         return isinstance(text, str) and _are_equal(text, self.form_token)
 
     @web.middleware

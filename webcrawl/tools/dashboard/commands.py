@@ -32,7 +32,6 @@ Link = Callable[[str, str], str | None]  # returns the address for a column and 
 
 
 def no_link(column: str, text: str) -> str | None:
-    """Return None: no text is a link."""
     del column, text
     return None
 

@@ -147,7 +147,6 @@ class CrawlHosts:
             self._add_waiting(host, clock_ahead)
 
     def _add_blocked(self, host: HostRow, block_pages: BlockPageRow, clock_ahead: float) -> None:
-        """Add a host that answers with block pages."""
         self.blocked_by_vendor[block_pages.vendor] += 1
         if len(self.blocked_names) < MAX_KNOWN_HOSTS:
             self.blocked_names.add(host.name)

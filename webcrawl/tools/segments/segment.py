@@ -87,7 +87,6 @@ class LinkPool(Part):
                 )
 
     def add(self, records: Sequence[Packed]) -> None:
-        """Add links that are new."""
         for record in records:
             host = record.split(b"/", 3)[2]
             beginning = self._beginnings.get(host) or self._new_beginning(host)

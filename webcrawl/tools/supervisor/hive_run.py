@@ -224,7 +224,6 @@ def _option_value(value: Any) -> str:
 def crawl_command(
     spider: str, arguments: Mapping[str, str], settings: Mapping[str, str]
 ) -> list[str]:
-    """Return the command that crawls with these arguments and settings."""
     words = [*DRONE_PROGRAM, spider]
     for name, value in arguments.items():
         words += ["-a", f"{name}={value}"]
@@ -258,7 +257,6 @@ class DroneStarts:
         self._stamps: dict[int, tuple[int, int]] = {}
 
     def start(self, number: int) -> Child:
-        """Start a drone, and return its process."""
         folder = self._plan.folder
         self._stamps[number] = stats_file.stamp(folder.drone(number))
         # with more drones than cores, some share one

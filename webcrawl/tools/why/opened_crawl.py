@@ -164,7 +164,6 @@ class OpenedCrawl:
         return self._part("sheets", Sheets)
 
     def values_for(self, host: str) -> CheckedSettings:
-        """Return the settings that hold for this host."""
         return values_for(host, self.values, self.sheets)
 
     @cached_property
@@ -346,7 +345,6 @@ class OpenedCrawl:
         return LogFile(self.jobdir, name, length, column=2, separator=b"\t")
 
     def has_output(self, name: str) -> bool:
-        """Return whether the crawl writes this output."""
         return name in self.outputs or (self.is_running and (self.jobdir / name).exists())
 
     @property

@@ -160,7 +160,6 @@ def _filters(terms: Mapping[str, str]) -> dict[str, int]:
 
 
 def _entries(prefix: str, terms: Mapping[str, str]) -> dict[str, str]:
-    """Return the entries of a setting that is a mapping."""
     names = [name for name in terms if name.startswith(prefix)]
     return {name.removeprefix(prefix): terms[name] for name in names}
 
@@ -179,6 +178,5 @@ def _text_or_empty(text: str | None) -> str:
 
 
 def values_for(host: str, values: CheckedSettings, sheets: Sheets) -> CheckedSettings:
-    """Return the settings that hold for this host."""
     own = sheets.of(host)
     return without_conflict(with_values(values, own)) if own else values

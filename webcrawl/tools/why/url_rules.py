@@ -192,7 +192,6 @@ class CrawlFilters:
                 self._add(url_filter)
 
     def _add_commanded(self, excluded: list[OptOut]) -> None:
-        """Add the filter of what was excluded by command."""
         commanded = CommandedFilter()
         try:
             commanded.use(excluded)
