@@ -36,7 +36,9 @@ def _feeds(monkeypatch):
     monkeypatch.setattr(FeedExporter, "item_scraped", lambda _, item, spider: exported.append(item))
     counted = []
     feeds = CheckpointedFeeds.__new__(CheckpointedFeeds)
-    feeds.crawler = SimpleNamespace(engine=None, stats=SimpleNamespace(inc_value=counted.append))
+    feeds.crawler = SimpleNamespace(
+        engine=SimpleNamespace(scheduler=None), stats=SimpleNamespace(inc_value=counted.append)
+    )
     feeds._has_logged_limit = False
     page = Trip(Link("http://a.test/"))
     token = PAGE.set(page)

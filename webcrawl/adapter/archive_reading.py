@@ -160,8 +160,7 @@ class RereadingScheduler(FrontierScheduler):
         """Close the archives, and put the number of lost records into Scrapy's stats."""
         if self._has_begun:
             self.pages.close()
-            if self.crawler.stats is not None:
-                self.crawler.stats.set_value(LOST_STAT, sum(lost_of(self.crawl.stats()).values()))
+            self.crawler.stats.set_value(LOST_STAT, sum(lost_of(self.crawl.stats()).values()))
         return result
 
     def has_pending_requests(self) -> bool:

@@ -71,13 +71,13 @@ def is_unreported(record: logging.LogRecord) -> bool:
 
 def has_lost_a_feed(crawler: Crawler) -> bool:
     """Return whether a feed lacks an item or was not stored. Scrapy only logs both."""
-    stats = crawler.stats.get_stats() if crawler.stats is not None else {}
+    stats = crawler.stats.get_stats()
     return LOST_ITEMS in stats or any(name.startswith("feedexport/failed_count/") for name in stats)
 
 
 def close_spider(crawler: Crawler, reason: str) -> None:
     """End the crawl as soon as the requests under way are done; a second call changes nothing."""
-    if crawler.engine is not None and crawler.engine.spider is not None:
+    if crawler.engine.spider is not None:
         deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
 
 

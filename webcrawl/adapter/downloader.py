@@ -414,7 +414,7 @@ def _ignore(_: object) -> None:
 
 def downloader_of(crawler: Crawler) -> FrontierDownloader:
     """Return the crawler's downloader. Raise NotConfigured if it is not a FrontierDownloader."""
-    downloader: object = crawler.engine.downloader if crawler.engine else None
+    downloader: object = crawler.engine.downloader
     if not isinstance(downloader, FrontierDownloader):
         raise NotConfigured(f"DOWNLOADER: must be {FrontierDownloader.__name__}, not {downloader}")
     return downloader

@@ -56,15 +56,15 @@ def _has_callbacks(crawler: Crawler) -> bool:
 
 
 def _has_downloader_middlewares(crawler: Crawler) -> bool:
-    return crawler.engine is not None and any(crawler.engine.downloader.middleware.methods.values())
+    return any(crawler.engine.downloader.middleware.methods.values())
 
 
 def _has_spider_middlewares(crawler: Crawler) -> bool:
-    return crawler.engine is not None and any(crawler.engine.scraper.spidermw.methods.values())
+    return any(crawler.engine.scraper.spidermw.methods.values())
 
 
 def _has_other_handlers(crawler: Crawler) -> bool:
-    downloader: object = crawler.engine.downloader if crawler.engine is not None else None
+    downloader: object = crawler.engine.downloader
     handlers: CrawlDownloadHandlers | None = getattr(downloader, "handlers", None)
     # This run reads archives
     if handlers is None:

@@ -280,7 +280,7 @@ FeedFile.__name__ = FileFeedStorage.__name__
 
 def scheduler_of_crawl(crawler: Crawler) -> FrontierScheduler | None:
     """Return the crawler's scheduler if it is the frontier's, or None in a run that is no crawl."""
-    scheduler = crawler.engine.scheduler if crawler.engine is not None else None
+    scheduler = crawler.engine.scheduler
     return scheduler if isinstance(scheduler, FrontierScheduler) else None
 
 

@@ -146,7 +146,7 @@ class ForeignHandler:
 
         The handler may still change the request.
         """
-        downloader: Any = self._crawler.engine.downloader if self._crawler.engine else None
+        downloader: Any = self._crawler.engine.downloader
         try:
             link = trip.link if trip is not None else None
             downloader.hooks.requests.tell_sent(request, request.method, request.url, link)
@@ -155,7 +155,7 @@ class ForeignHandler:
 
     def _count(self, names: list[str]) -> None:
         """Count in the crawl's own counters, as its own handlers do."""
-        downloader: Any = self._crawler.engine.downloader if self._crawler.engine else None
+        downloader: Any = self._crawler.engine.downloader
         downloader.count(names)
 
 

@@ -647,7 +647,7 @@ class FrontierScheduler:
 
 def scheduler_of(crawler: Crawler) -> FrontierScheduler:
     """Return the crawler's scheduler. Raise NotConfigured if it is not a FrontierScheduler."""
-    scheduler = crawler.engine.scheduler if crawler.engine else None
+    scheduler = crawler.engine.scheduler
     if not isinstance(scheduler, FrontierScheduler):
         raise NotConfigured(f"SCHEDULER: must be {FrontierScheduler.__name__}, not {scheduler}")
     return scheduler

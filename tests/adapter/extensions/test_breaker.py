@@ -27,7 +27,8 @@ class Engine:
 
 
 async def opened(folder, many=100, engine=None, spider=None):
-    crawler = SimpleNamespace(stats=None, engine=engine, spider=spider)
+    stats = SimpleNamespace(inc_value=lambda _name: None)
+    crawler = SimpleNamespace(stats=stats, engine=engine or Engine(), spider=spider)
     breaker = ErrorBreaker(crawler, folder, many, 1.0)
     breaker.opened()
     return breaker

@@ -344,6 +344,11 @@ class TestLosses:
         assert job.run(pages, missing, pipelines=("Lines",)) == 0
         assert said in job.log
 
+    def test_stats_that_cannot_be_made(self, pages, job):
+        """The error of STATS_CLASS is told, and no other."""
+        assert job.run(pages, STATS_CLASS="decimal.Decimal") == 1
+        assert job.log.count("Traceback") == 1
+
 
 class TestRecaptures:
     """A page that an archive has more than once, and a robots.txt of which the archive says nothing

@@ -54,5 +54,4 @@ class ErrorBreaker(error_breaker.ErrorBreaker):
         return spider is None or spider is self._crawler.spider
 
     def count(self) -> None:
-        if self._crawler.stats is not None:
-            self._crawler.stats.inc_value("errors/unexpected")
+        self._crawler.stats.inc_value("errors/unexpected")

@@ -62,8 +62,6 @@ class Checkpoints:
 
 def _pipelines(crawler: Crawler) -> Iterator[object]:
     """Yield the pipelines in their order. Any ITEM_PROCESSOR keeps them where Scrapy's does."""
-    if crawler.engine is None:
-        return
     for pipeline in crawler.engine.scraper.itemproc.middlewares:
         # Each of the user's own outputs has a position of its own in checkpoints
         if isinstance(pipeline, OwnOutputsPipeline):

@@ -52,7 +52,7 @@ class PagesCoreStats(CoreStats):
 
     def copy(self) -> None:
         """Set Scrapy's stats to the present counters of the crawl."""
-        items = self._crawler.engine.scraper.itemproc if self._crawler.engine else None
+        items = self._crawler.engine.scraper.itemproc
         self._set("item_scraped_count", getattr(items, "scraped", 0))
         self._set("response_received_count", self._of_this_run("answers"))
         for name in self._counters:

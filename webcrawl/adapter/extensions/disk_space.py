@@ -55,11 +55,10 @@ class DiskSpace:
             crawl.parts.set_pause_reason(reason, self)
             # Another reason, such as an operator's pause, may remain
             reason_in_force = crawl.outlook.stopped_by
-        engine = self._crawler.engine
-        if engine is not None and reason:
-            engine.pause()
-        elif engine is not None:
-            engine.unpause()
+        if reason:
+            self._crawler.engine.pause()
+        else:
+            self._crawler.engine.unpause()
             # Another scheduler is asked every few seconds
             with suppress(NotConfigured):
                 scheduler_of(self._crawler).wake()

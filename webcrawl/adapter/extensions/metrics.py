@@ -54,13 +54,11 @@ class Metrics:
 
     def _figures(self) -> dict[str, float]:
         """Return the figures that only Scrapy or the hive knows."""
-        stats = self._crawler.stats
         return {
             "slots": downloader_of(self._crawler).total_concurrency,
-            "errors": stats.get_value("errors/unexpected", 0) if stats is not None else 0,
+            "errors": self._crawler.stats.get_value("errors/unexpected", 0),
             **scheduler_of(self._crawler).hive.figures(),
         }
 
     def _is_paused(self) -> bool:
-        engine = self._crawler.engine
-        return engine is not None and bool(engine.paused)
+        return self._crawler.engine.paused

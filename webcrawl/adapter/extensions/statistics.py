@@ -48,15 +48,12 @@ class Statistics:
         self._writing.save(STORE_FAILED if has_failed else reason)
 
     def _unexpected_errors(self) -> int:
-        stats = self._crawler.stats
-        return int(stats.get_value("errors/unexpected", 0)) if stats is not None else 0
+        return int(self._crawler.stats.get_value("errors/unexpected", 0))
 
     def _set_scrapys_stats(self, figures: dict[str, object]) -> None:
         """Set Scrapy's stats to these figures, and to the counters of Scrapy's own components."""
         stats = self._crawler.stats
         scheduler = scheduler_of(self._crawler)
-        if stats is None:
-            return
         for name, value in figures.items():
             stats.set_value(f"webcrawl/{name}", value)
         for name, counted in scheduler.counts.stats(scheduler.crawl, pages=self._makes_pages):

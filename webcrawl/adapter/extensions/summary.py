@@ -162,11 +162,8 @@ class Summary:
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of the crawl, with the errors, end and waits of this run."""
-        scrapys_stats = self._crawler.stats
         stats = scheduler_of(self._crawler).run.kept(self._crawl.stats())
-        errors = 0
-        if scrapys_stats is not None:
-            errors = scrapys_stats.get_value("errors/unexpected", 0)
+        errors = self._crawler.stats.get_value("errors/unexpected", 0)
         has_waiting_urls = stats["queued"] > stats.get("deferred", 0)
         waits = self._crawl.outlook.waits() if has_waiting_urls else Waits()
         away = str(self._crawl.outlook.servers)

@@ -45,7 +45,7 @@ def _is_plain(crawler: Crawler) -> bool:
     Scrapy's.
     """
     addons = crawler.settings["ADDONS"]
-    crawls = crawler.engine is not None and isinstance(crawler.engine.scheduler, FrontierScheduler)
+    crawls = isinstance(crawler.engine.scheduler, FrontierScheduler)
     return PlainScrapy in addons or (any(map(is_ours, addons)) and not crawls)
 
 

@@ -372,9 +372,11 @@ def _wait_if_wanted(values: CheckedSettings) -> None:
 
 def _standstill_of(crawler: Crawler) -> Standstill | None:
     """Return the watch of the event loop, or None if the crawl is not open or has another scheduler."""
-    if crawler.engine is None:
+    try:
+        engine = crawler.engine
+    except RuntimeError:  # it is not set yet
         return None
-    return getattr(crawler.engine.scheduler, "standstill", None)
+    return getattr(engine.scheduler, "standstill", None)
 
 
 def _is_refused_by_system(error: BaseException) -> bool:

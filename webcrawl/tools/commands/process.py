@@ -141,7 +141,6 @@ class Command(CrawlCommand):
         from webcrawl.adapter.archive_reading import LOST_STAT  # noqa: PLC0415
 
         super().run(args, opts)
-        stats = self._crawler.stats
-        has_unread_records = stats is not None and bool(stats.get_value(LOST_STAT, 0))
-        if has_unread_records and not self.exitcode:
+        # A crawl that could not begin may have no stats
+        if not self.exitcode and self._crawler.stats.get_value(LOST_STAT, 0):
             self.exitcode = ExitStatus.FAILED
