@@ -159,7 +159,7 @@ def test_more_than_lanes():
     """Each job is done once, however many share a thread."""
     done = []
 
-    side_by_side([partial(done.append, number) for number in range(100)], max_threads=3)
+    side_by_side([partial(done.append, number) for number in range(100)])
 
     assert sorted(done) == list(range(100))
 

@@ -157,13 +157,13 @@ class ProxyIdentity:
     fingerprint: str
 
     @classmethod
-    def make(cls, now: datetime | None = None) -> ProxyIdentity:
+    def make(cls) -> ProxyIdentity:
         """Make a new key and its certificate.
 
         One certificate is enough: the browser trusts the key, and no authority.
         """
         key = ec.generate_private_key(ec.SECP256R1())
-        now = now or datetime.now(UTC)
+        now = datetime.now(UTC)
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webcrawl's proxy")])
         builder = (
             x509.CertificateBuilder()

@@ -149,7 +149,7 @@ MAX_THREADS = 16
 Job = Callable[[], object]
 
 
-def side_by_side(jobs: Sequence[Job], max_threads: int = MAX_THREADS) -> None:
+def side_by_side(jobs: Sequence[Job]) -> None:
     """Do all jobs, in this thread and as many others as are useful, and return when all have ended.
 
     If jobs fail, the others are done all the same, and the first error is raised at the end. If
@@ -162,7 +162,7 @@ def side_by_side(jobs: Sequence[Job], max_threads: int = MAX_THREADS) -> None:
     with ExitStack() as opened:
         workers: list[Worker] = []
         try:
-            while len(workers) < min(max_threads, len(jobs)) - 1:
+            while len(workers) < min(MAX_THREADS, len(jobs)) - 1:
                 workers.append(Worker())
                 opened.callback(workers[-1].close)
         except (RuntimeError, MemoryError):  # no more threads: those that there are do it

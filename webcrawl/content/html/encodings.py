@@ -360,16 +360,16 @@ def is_utf_8(body: bytes) -> bool:
         return False
 
 
-def sample(body: bytes, length: int = SAMPLE) -> bytes:
+def sample(body: bytes) -> bytes:
     """Return the first pieces of text, each from its first non-ASCII byte to the next markup."""
     pieces: list[bytes] = []
     size = 0
     for piece in _BEYOND_ASCII.finditer(body):
         pieces.append(piece[0])
         size += len(piece[0]) + 1
-        if size >= length:
+        if size >= SAMPLE:
             break
-    return b"<".join(pieces)[:length]
+    return b"<".join(pieces)[:SAMPLE]
 
 
 def _by_browsers(text: bytes, host: str) -> str:

@@ -40,8 +40,8 @@ Vector = Any  # an array of numpy, or a list
 NO_URL = -1
 
 
-def filled_vector(size: int, value: int = NO_URL) -> Vector:
-    return vector(np.full(size, value, np.int64))
+def filled_vector(size: int) -> Vector:
+    return vector(np.full(size, NO_URL, np.int64))
 
 
 # -- LRU

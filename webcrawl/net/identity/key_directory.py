@@ -11,7 +11,7 @@ import json
 import os
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.client import HTTPException, HTTPSConnection
@@ -128,7 +128,7 @@ class Published:
     ahead: float | None = None  # seconds by which our clock is ahead of the server's, if it has one
 
 
-def fetch(url: str, now: Callable[[], float] = time.time) -> Published:
+def fetch(url: str) -> Published:
     """Return the directory of this origin.
 
     No redirect is followed: a server does not do so either.
@@ -159,7 +159,7 @@ def fetch(url: str, now: Callable[[], float] = time.time) -> Published:
         fields[name.lower()] = (
             f"{fields[name.lower()]}, {value}" if name.lower() in fields else value
         )
-    return Published(content, fields, authority, _ahead(fields.get("date", ""), now()))
+    return Published(content, fields, authority, _ahead(fields.get("date", ""), time.time()))
 
 
 def _origin(url: str) -> str:
