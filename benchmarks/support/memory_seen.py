@@ -12,7 +12,6 @@ from webcrawl.frontier.seen.bloom import Journal
 from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.frontier.seen.protocol import SortedKeys, unseen_lately
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.errors import DamagedFile
 from webcrawl.store.runs import Keys, between
 
 logger = logging.getLogger(__name__)
@@ -105,9 +104,6 @@ class MemorySeen:
 
     def save(self) -> None:
         self._journal.save()
-
-    def check(self) -> Iterator[DamagedFile]:
-        return self._journal.check()
 
     def close(self) -> None:
         self._keys.clear()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 from benchmarks.support.memory_seen import MemorySeen
 from tests.support.saving import prepared
 from tests.support.tampering import tampered
+from webcrawl.frontier.check_state import check_seen
 from webcrawl.frontier.seen.bloom import BloomSeen
 from webcrawl.frontier.seen.caches.clock import ClockCache
 from webcrawl.frontier.seen.caches.policies import StaticCache
 from webcrawl.frontier.seen.disk import DiskSeen
 from webcrawl.frontier.seen.protocol import Layout
+from webcrawl.frontier.seen.sorted_keys import opened
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 
@@ -81,6 +84,18 @@ class Reopenable:
         """Closes the store and changes its database; leaves it closed."""
         self.close()
         tampered(self.folder / "crawl.db", sql, sealed=sealed)
+
+    def damages(self):
+        """What `verify` finds in the last checkpoint of the store, which is closed, except that the
+        records of these tests are no links.
+        """
+        snapshot, files = opened(self.folder)
+        try:
+            found = list(check_seen(snapshot, files, Counter()))
+            return [damage for damage in found if "not a link" not in damage.why]
+        finally:
+            files.close()
+            snapshot.close()
 
     def names(self):
         """The files in the seen stores' folder."""

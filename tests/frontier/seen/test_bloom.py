@@ -111,7 +111,8 @@ class TestFile:
         job.submit(*range(200))
         written(job)
         job.checkpoint()
-        assert list(job.store.check()) == []
+        job.close()
+        assert job.damages() == []
         (path,) = (job.folder / "seen").iterdir()
         data = path.read_bytes()
         path.unlink()
@@ -122,8 +123,7 @@ class TestFile:
         elif harm == "flipped":
             path.write_bytes(data[:5000] + bytes([data[5000] ^ 1]) + data[5001:])
 
-        assert [damage.path for damage in job.store.check()] == [path]
-        job.close()
+        assert [damage.path for damage in job.damages()] == [path]
         with pytest.raises(DamagedFile):
             job.open()
 

@@ -168,17 +168,18 @@ class TestFiles:
         assert before == {file.name: file.read_bytes() for file in (job.folder / "seen").iterdir()}
 
     def test_a_flipped_bit_in_a_file_is_found_by_the_check(self, tmp_path):
-        """Check finds a flipped bit by the checksum of its page."""
+        """`verify` finds a flipped bit by the checksum of its page."""
         job = job_of(tmp_path)
         job.submit(*range(40))
         job.settle()
+        job.checkpoint()
         path = max((job.folder / "seen").iterdir())
         data = bytearray(path.read_bytes())
         data[100] ^= 1
         path.write_bytes(data)
 
-        assert [damage.path for damage in job.store.check()] == [path]
         job.close()
+        assert [damage.path for damage in job.damages()] == [path]
 
     @pytest.mark.parametrize(
         ("change", "table"),

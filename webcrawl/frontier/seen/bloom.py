@@ -13,13 +13,12 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from pybloom_live import BloomFilter
 
-from webcrawl.frontier.seen.bloomfile import check_bits, read_bits, write_bits
+from webcrawl.frontier.seen.bloomfile import read_bits, write_bits
 from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.frontier.seen.protocol import BLOOM_FILE, KEY_ROWS, load_state, unseen_lately
 from webcrawl.frontier.seen.sorted_keys import Names, packed
@@ -118,9 +117,6 @@ class Journal:
         self.keys.save()
         self._waiting.save()
         self.state.save(self._db, self._waiting.begin, self._waiting.end, self._waiting.end)
-
-    def check(self) -> Iterator[DamagedFile]:
-        return self._waiting.check()
 
 
 logger = logging.getLogger(__name__)
@@ -270,10 +266,6 @@ class BloomSeen:
 
     def save(self) -> None:
         self._journal.save()
-
-    def check(self) -> Iterator[DamagedFile]:
-        files = check_bits(self._file) if self._file is not None else ()
-        return chain(self._journal.check(), files)
 
     def close(self) -> None:
         self._worker.close()

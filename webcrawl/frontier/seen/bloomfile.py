@@ -91,14 +91,6 @@ def _header(path: Path, file: BinaryIO) -> tuple[bytes, float, int, int]:
     return head, error_rate, capacity, size
 
 
-def check_bits(path: Path) -> Iterator[DamagedFile]:
-    try:
-        with regular(path) as file:
-            yield from check_file(path, file)
-    except FileNotFoundError:
-        yield DamagedFile(path, 0, "the file is missing, though the checkpoint names it")
-
-
 def check_file(path: Path, file: BinaryIO) -> Iterator[DamagedFile]:
     """Check an open file, without the filter's memory."""
     try:

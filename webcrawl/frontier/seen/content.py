@@ -141,9 +141,6 @@ class ContentSeen:
             self._db.set(NAME, b"".join(self._frozen) + b"".join(self._fresh))
             self._changed = False
 
-    def check(self) -> Iterator[DamagedFile]:
-        return self._runs.check()
-
     def close(self) -> None:
         self._stop.set()
         self._worker.close()

@@ -11,7 +11,6 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from itertools import chain
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -26,7 +25,7 @@ from webcrawl.frontier.seen.protocol import Layout, SortedKeys, layout, load_sta
 from webcrawl.frontier.seen.sorted_keys import Names
 from webcrawl.frontier.seen.waiting_records import PIECE, Verdicts, WaitingRecords
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -252,9 +251,6 @@ class DiskSeen:
             self._u.save()
             self._f.save()
             self._state.save(self._db, self._u.begin, self._verdicts.end, self._u.end)
-
-    def check(self) -> Iterator[DamagedFile]:
-        return chain(self._f.check(), self._u.check())
 
     def close(self) -> None:
         """Stop the merge under way and close all files. No part of the merge is kept."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -370,9 +370,6 @@ class KnownKeys:
         if self._fresh is not self._saved:
             self._db.set(NAME, self._fresh.astype("<u8").tobytes())
             self._saved = self._fresh
-
-    def check(self) -> Iterator[DamagedFile]:
-        return self._runs.check()
 
     def close(self) -> None:
         self._runs.close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Protocol, runtime_checkable
 
@@ -176,9 +176,6 @@ class SeenStore(Protocol):
 
     def stats(self) -> dict[str, int | float]:
         """Counters since the crawl began, and current sizes."""
-
-    def check(self) -> Iterator[DamagedFile]:
-        """Yield each damaged place in the store's state on disk."""
 
     def close(self) -> None:
         """Stop at once, without saving."""

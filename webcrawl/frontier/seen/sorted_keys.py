@@ -9,7 +9,6 @@ running crawl removes files that it has replaced.
 
 from __future__ import annotations
 
-import itertools
 import re
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -368,9 +367,6 @@ class RunSet:
         self._replaced = []
         if removed:
             self._db.worker.submit(_close, removed)
-
-    def check(self) -> Iterator[DamagedFile]:
-        return itertools.chain.from_iterable(run.check() for run in self.runs)
 
     def close(self) -> None:
         """Close all files. `runs` stays, because stats.json is written afterwards."""

@@ -204,15 +204,6 @@ class WaitingRecords:
         keys: bytes = row[1]
         return keys
 
-    def check(self) -> Iterator[DamagedFile]:
-        for first, last in self._rows:
-            ((packed,),) = self._db.query("SELECT records FROM waiting WHERE seq = ?", (first,))
-            try:
-                self._stored_keys(first)
-                self._read(first, last - first, packed)
-            except DamagedFile as damage:
-                yield damage
-
 
 PIECE = 1 << 14  # records per piece: 2 KiB
 AT_ONCE = 64  # pieces written in one step ahead of a checkpoint
