@@ -10,8 +10,7 @@ from contextlib import ExitStack
 from functools import lru_cache
 
 from webcrawl.base.model import Exchange, Link, Outcome, Status, is_sitemap, may_be_page
-from webcrawl.base.page_values import has_block_page
-from webcrawl.content.recognise import block_page_vendor
+from webcrawl.base.page_values import block_page_vendor, has_block_page
 from webcrawl.crawl.admission import RobotsAnswers
 from webcrawl.crawl.crawl_log import count_known, notes_of
 from webcrawl.crawl.discovery import Discovery

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.base.model import Exchange, Link, Outcome, redirects_in_a_row
-from webcrawl.base.page_values import MOVED, UNKNOWN, By, Change, PageJudgement
+from webcrawl.base.page_values import MOVED, UNKNOWN, By, Change, PageJudgement, block_page_vendor
 from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
-from webcrawl.content.recognise import PAGE, PARKED, SHELL, SOFT404, Recogniser, block_page_vendor
+from webcrawl.content.recognise import PAGE, PARKED, SHELL, SOFT404, Recogniser
 from webcrawl.content.stated_preferences import kept
 from webcrawl.crawl.missing_pages import MissingPages
 from webcrawl.crawl.page_links import LinkRules, PageLinks, PageReading

@@ -2,8 +2,6 @@
 shell, … (docs/block-pages.md).
 """
 
-from webcrawl.base.page_values import block_page_vendor
-from webcrawl.content.recognise.marks import MarkTable
 from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.recogniser import PARKED, SHELL, Recogniser, recogniser
 from webcrawl.content.recognise.self_description import PAGE, SOFT404
@@ -13,9 +11,7 @@ __all__ = [
     "PARKED",
     "SHELL",
     "SOFT404",
-    "MarkTable",
     "Probe",
     "Recogniser",
-    "block_page_vendor",
     "recogniser",
 ]

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from webcrawl.lab.simweb.mix import changing, even, hostile
-from webcrawl.lab.simweb.outages import OutageSchedule, SimulatedOutage
 from webcrawl.lab.simweb.request_log import (
     Hit,
     Log,
@@ -20,8 +19,8 @@ from webcrawl.lab.simweb.request_log import (
     trap_hits,
     zoo_hits,
 )
-from webcrawl.lab.simweb.truth import Truth, truth
-from webcrawl.lab.simweb.web_server import Server, running, wait_until_idle
+from webcrawl.lab.simweb.truth import truth
+from webcrawl.lab.simweb.web_server import running, wait_until_idle
 from webcrawl.lab.simweb.world import World
 from webcrawl.lab.simweb.zoo import ZOO
 
@@ -29,10 +28,6 @@ __all__ = [
     "ZOO",
     "Hit",
     "Log",
-    "OutageSchedule",
-    "Server",
-    "SimulatedOutage",
-    "Truth",
     "World",
     "by_address",
     "by_host",
