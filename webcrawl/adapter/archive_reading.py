@@ -22,8 +22,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.download_hooks import DownloadHooks
-from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
+from webcrawl.adapter.downloader import DownloadHooks, FrontierDownloader, downloader_of
 from webcrawl.adapter.driver_steps import ScraperSteps, reason_for_engine
 from webcrawl.adapter.fastpath.engine import EngineHandle
 from webcrawl.adapter.inline_downloads import AwaitedDownloads

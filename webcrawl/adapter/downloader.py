@@ -24,7 +24,6 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.cached_responses import decoded
 from webcrawl.adapter.download_errors import ScrapyOutcomes, as_scrapys
-from webcrawl.adapter.download_hooks import DownloadHooks
 from webcrawl.adapter.foreign_handlers import CrawlDownloadHandlers
 from webcrawl.adapter.inline_downloads import AwaitedDownloads
 from webcrawl.adapter.listeners import has_listener
@@ -32,7 +31,7 @@ from webcrawl.adapter.request_meta import environment_proxy_set
 from webcrawl.adapter.request_trip import trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import lack
-from webcrawl.base.model import Outcome, Status
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.own_code import made
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of
@@ -41,9 +40,11 @@ from webcrawl.crawl.download_outcomes import is_untried, wait_of
 from webcrawl.crawl.fetching import read
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.rules import limits_of
+from webcrawl.crawl.run import OfRequests
 from webcrawl.crawl.running_downloads import STOP_GRACE, Capacity, Running
 from webcrawl.crawl.trip import PAGE, Trip
 from webcrawl.net.dns_answers import Lookup
+from webcrawl.net.errors import FetchError
 from webcrawl.net.network import Network
 
 if TYPE_CHECKING:
@@ -51,6 +52,30 @@ if TYPE_CHECKING:
 
 
 UNTRIED = Outcome(Status.UNTRIED)
+
+
+class DownloadHooks:
+    """The functions to call at each step of a download, filled when the crawl opens.
+
+    A part of the crawl that is switched off adds nothing, and so costs nothing. `on_unfinished`,
+    `readers_ahead` and `on_ended` are called for the scheduler's requests only.
+    """
+
+    def __init__(self) -> None:
+        # Replaced by the hooks of the run once the crawl is open
+        self.requests = OfRequests([], [])
+        # A download by one of the crawl's own clients has failed
+        self.on_failed: list[Callable[[Link, FetchError], object]] = []
+        # The download may be tried again: an error, a truncated body, a 202
+        self.on_unfinished: list[Callable[[Trip], object]] = []
+        # Read an answer before its page is made, such as the text of a PDF; None: nothing to read
+        self.readers_ahead: list[Callable[[Trip], Awaitable[None] | None]] = []
+        # Return what the code beyond the crawl may have of an answer
+        self.answer_filters: list[Callable[[Trip, Response], Response]] = []
+        # The outcome is known, and the spider is called next
+        self.on_ended: list[Callable[[Trip], object]] = []
+        # As `answer_filters`, for a response that a middleware gives in place of the answer
+        self.substitute_filters: list[Callable[[Request, Response], Response]] = []
 
 
 class FrontierDownloader:
