@@ -18,9 +18,8 @@ MATRIX = re.compile(r";(?=[A-Za-z_][\w.-]*=)")
 LISTED = re.compile(r"[+,;|~!:]|%2[0BC]|%7C|%3B")  # between the parts of a value that is a list
 BETWEEN = re.compile(r"[^0-9A-Za-z\x80-\U0010ffff]+")  # between those of any other
 MASK = "*"
-CLOSE, WIDE = range(
-    2
-)  # of the families of a URL: the closest, and all that has the same first segment
+# Of the families of a URL: the closest, and all that has the same first segment
+CLOSE, WIDE = range(2)
 
 FamilyNumbers = tuple[int, int, int, int]  # of a URL's families, from the closest to the widest
 

@@ -11,25 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import IPv4Network, IPv6Network
 from itertools import islice
-from typing import Protocol
 
 from webcrawl.base.markup import Html, document, join, lines, tag
+from webcrawl.net.dns_cares import ReverseNames
 from webcrawl.net.identity.key_directory import PATH
 
 Network = IPv4Network | IPv6Network
 ADDRESSES_LOOKED_UP = 16  # addresses whose names are looked up, the first ones
-
-
-class NameLookup(Protocol):
-    """Asks name servers."""
-
-    async def names(self, address: str) -> tuple[str, ...] | None:
-        """Return the names of an address; None if no server answers."""
-        ...
-
-    async def addresses(self, name: str) -> tuple[str, ...] | None:
-        """Return the addresses of a name, of both families; None if no server answers."""
-        ...
 
 
 def listed(networks: Iterable[Network], now: float) -> str:
@@ -42,7 +30,7 @@ def listed(networks: Iterable[Network], now: float) -> str:
 UNKNOWN = "could not be looked up"  # which is no fault of the name
 
 
-async def misfits(networks: Sequence[Network], resolver: NameLookup) -> list[str]:
+async def misfits(networks: Sequence[Network], resolver: ReverseNames) -> list[str]:
     """Return the faults in the names of these addresses.
 
     Servers look up a name, and then the address of that name.
@@ -52,7 +40,7 @@ async def misfits(networks: Sequence[Network], resolver: NameLookup) -> list[str
     return [fault for fault in found if fault]
 
 
-async def _misfit(address: str, resolver: NameLookup) -> str:
+async def _misfit(address: str, resolver: ReverseNames) -> str:
     """Return the fault in the names of an address; empty if there is none."""
     names = await resolver.names(address)
     if names is None:

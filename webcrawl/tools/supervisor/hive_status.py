@@ -239,7 +239,7 @@ def _row_by_report(drone: int, before: HiveView, now: HiveView) -> dict[str, Any
         "batches": report.unacknowledged,
         "place": _place_words(drone, report, now),
     }
-    if is_alive and report.lease:  # a drone of an earlier version does not report it
+    if is_alive:
         row["seen"] = f"{max(report.lease - now.leases[drone], 0):.0f} s ago"
     earlier = before.reports.get(drone)
     if earlier is not None and earlier.run == report.run and report.beat > earlier.beat:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import (
@@ -78,10 +78,6 @@ def _provide(path: Path, url: str) -> None:
 
 class _Unusable(Exception):  # noqa: N818
     """An error in the download; the message is one line."""
-
-
-class _Bytes(Protocol):
-    def read(self, size: int, /) -> bytes: ...
 
 
 def _fetch(url: str, path: Path) -> None:
@@ -173,7 +169,7 @@ def _member(archive: zipfile.ZipFile, url: str) -> str:
     return names[0]
 
 
-def _write(source: _Bytes, new: Path, url: str) -> None:
+def _write(source: IO[bytes] | gzip.GzipFile, new: Path, url: str) -> None:
     with new.open("wb") as file:
         while block := source.read(BLOCK):
             file.write(block)
