@@ -9,8 +9,6 @@ from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.booking import Limits
 from webcrawl.store.crawldb import CrawlDB
 
-LOST = Outcome(Status.TIMEOUT, 1.0, doubtful=True)
-
 
 def fail(frontier, now):
     """The next link, which fails for a reason that may be our own network's."""

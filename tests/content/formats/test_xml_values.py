@@ -50,7 +50,6 @@ def _spelled(piece):
     )).map("".join)  # fmt: skip
 
 
-SECTIONS = VALUES.map("".join).map(lambda text: f"<![CDATA[{text.replace(']]>', '')}]]>")
 WRITTEN = VALUES.flatmap(lambda pieces: st.tuples(*map(_spelled, pieces))).map("".join)
 
 

@@ -6,8 +6,6 @@ import pytest
 from benchmarks.support.listings import told
 from webcrawl.lab.simweb.copy_freshness import optimum
 
-DAY = 86_400.0
-
 
 def web(pages):
     chance = np.random.default_rng(1)

@@ -20,7 +20,6 @@ LAST = 2**64 - 1
 BUDGET = 5
 # rows of files are pages
 IN_MEMORY = Layout(chunk=1000, budget=BUDGET, largest=1000, row=3, fresh=900, at_once=3)
-KEYS = st.lists(st.one_of(st.integers(0, LAST), st.integers(5000, 5100)), max_size=60)
 CROWD = st.lists(st.integers(0, 300).map(lambda one: (7 << 54) + one), min_size=1, max_size=40)
 
 

@@ -305,9 +305,6 @@ class TestManners:
         assert running.wait() == 0
 
 
-WELL, NO_NETWORK = "", "no network"
-
-
 class TestIdentity:
     @pytest.mark.parametrize(
         ("settings", "warned"), [({}, True), ({"USER_AGENT": "me/1 (+http://x.test/)"}, False)]

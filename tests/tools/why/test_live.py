@@ -22,10 +22,6 @@ def crawl_of(root, server, **settings):
     return Crawl(root / "job", {"seeds": root / "seeds.txt"}, own)
 
 
-def requested(server):
-    return [hit.url for hit in server.log.hits if not hit.url.endswith("/robots.txt")]
-
-
 def logged(job):
     path = job / "logs/crawl.log"
     return [line.split()[3] for line in path.read_text().splitlines()] if path.exists() else []

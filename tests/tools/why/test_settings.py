@@ -8,8 +8,6 @@ from webcrawl.crawl.last_run import terms_of
 from webcrawl.tools.why.saved_settings import URL_SETTINGS, values_of
 from webcrawl.urls.foldings import no_index
 
-FILTER = "tests.tools.why.test_settings.Mine"
-
 
 class Mine:
     name = "mine"
