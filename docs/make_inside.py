@@ -13,8 +13,8 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))  # as a script it finds the package beside docs/
 
+from docs import kind_words  # noqa: E402
 from docs.markdown import first_paragraph, table  # noqa: E402
-from webcrawl.lab.simweb import kind_words  # noqa: E402
 from webcrawl.lab.simweb.kinds import documents, link_sources, misbehaviour  # noqa: E402
 from webcrawl.lab.simweb.mix import GROUPS  # noqa: E402
 from webcrawl.lab.simweb.name_server import IPV6_KINDS  # noqa: E402

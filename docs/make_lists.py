@@ -16,6 +16,7 @@ from textwrap import dedent
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))  # as a script it finds the package beside docs/
 
+from docs.column_meanings import meaning_of  # noqa: E402
 from docs.markdown import first_paragraph, table  # noqa: E402
 from webcrawl.adapter.request_meta import NO_EFFECT  # noqa: E402
 from webcrawl.base.loading import load  # noqa: E402
@@ -28,7 +29,6 @@ from webcrawl.frontier.politeness import Politeness  # noqa: E402
 from webcrawl.frontier.prioritizers import Prioritizer  # noqa: E402
 from webcrawl.frontier.seen.caches import UrlCache  # noqa: E402
 from webcrawl.net.dns_answers import Lookup  # noqa: E402
-from webcrawl.record.tables.column_meanings import meaning_of  # noqa: E402
 from webcrawl.record.tables.columns import SCHEMAS  # noqa: E402
 from webcrawl.urls import foldings  # noqa: E402
 from webcrawl.urls.filters.exclusion import CommandedFilter  # noqa: E402

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.lab.simweb import World, even, hostile, kind_words
+from docs import kind_words
+from webcrawl.lab.simweb import World, even, hostile
 from webcrawl.lab.simweb.host_kinds import PLAIN, ROBOTS, robots_forbid
 from webcrawl.lab.simweb.mix import GROUPS, SLOPES
 from webcrawl.lab.simweb.name_server import IPV6_KINDS

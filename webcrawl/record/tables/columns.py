@@ -1,6 +1,6 @@
 """The columns of the tables, and rows of pages, changes, documents and hosts.
 
-column_meanings.py describes them to users: docs/columns.md.
+docs/column_meanings.py describes them to users: docs/columns.md.
 
 Where a column means what it means in Common Crawl's columnar index, it has that name and type,
 except that offsets and lengths have 64 bits: an archive file may be larger than 2 GiB. A new column

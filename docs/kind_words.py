@@ -1,7 +1,7 @@
 """The kinds, traps and outages of the synthetic web in words, where a name does not say all.
 
 docs/make_inside.py writes docs/simweb-kinds.md of them.
-"""
+"""  # noqa: INP001 - beside the pages
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The meaning of each column of the tables, for users: docs/columns.md is made of it.
 
 A new column has its line here. A column that means the same in several tables has one line.
-"""
+"""  # noqa: INP001 - beside the pages
 
 from __future__ import annotations
 
