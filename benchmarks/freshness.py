@@ -20,10 +20,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.support.copy_freshness import fetches, freshness, optimum, proportional, uniform
 from benchmarks.support.report import report
 from benchmarks.support.weighed_policies import ALIKE
 from webcrawl.lab.simweb import World, running, wait_until_idle
-from webcrawl.lab.simweb.copy_freshness import fetches, freshness, optimum, proportional, uniform
 
 TABLE_HEAD = "policy              fetches/s    304   fresh  optimum  of it   all alike  by rate    age (days)"
 DAY = 86_400.0

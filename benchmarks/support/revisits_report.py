@@ -11,12 +11,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from benchmarks.support.copy_freshness import fetches, freshness, optimum, uniform
 from benchmarks.support.listings import told
 from benchmarks.support.revisits_web import Weeks, weight
 from benchmarks.support.simulation import DAY, START
 from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import Hit, World
-from webcrawl.lab.simweb.copy_freshness import fetches, freshness, optimum, uniform
 from webcrawl.lab.simweb.host_kinds import is_robots
 from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.simweb.site_listings import is_listing

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from benchmarks.support.copy_freshness import optimum
 from benchmarks.support.listings import told
-from webcrawl.lab.simweb.copy_freshness import optimum
 
 
 def web(pages):

@@ -7,10 +7,7 @@ from statistics import NormalDist
 
 import pytest
 
-from tests.support.examples import in_campaign
-from webcrawl.lab.simweb import Hit, World
-from webcrawl.lab.simweb.changing_pages import GONE
-from webcrawl.lab.simweb.copy_freshness import (
+from benchmarks.support.copy_freshness import (
     fetches,
     freshness,
     optimum,
@@ -18,6 +15,9 @@ from webcrawl.lab.simweb.copy_freshness import (
     spans,
     uniform,
 )
+from tests.support.examples import in_campaign
+from webcrawl.lab.simweb import Hit, World
+from webcrawl.lab.simweb.changing_pages import GONE
 from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.simweb.web_answers import WebRequest
 
