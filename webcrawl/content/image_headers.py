@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import imagesize
 
+from webcrawl.base.possessive import compile_possessive
+
 
 class Image(NamedTuple):
     """A size in pixels, or 0 where the image does not say."""
@@ -77,7 +79,9 @@ def _icon(data: bytes) -> Image | None:
 
 HEAD = 1 << 16  # bytes in which the element must begin and end
 _DOCTYPE = r"<!DOCTYPE[^>\[]*+(?:\[[^\]]*+\]\s*+)?>"
-_BEFORE = re.compile(rf"\ufeff?\s*+(?:(?:<\?[^>]*+>|<!--.*?-->|{_DOCTYPE})\s*+)*+", re.DOTALL)
+_BEFORE = compile_possessive(
+    rf"\ufeff?\s*+(?:(?:<\?[^>]*+>|<!--.*?-->|{_DOCTYPE})\s*+)*+", re.DOTALL
+)
 _SVG = re.compile(r"<(?:[A-Za-z_][\w.-]*+:)?svg(?=[\s/>])")
 _ATTRIBUTE = re.compile(r"""\s(width|height|viewBox)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _LENGTH = re.compile(r"\+?(\d{0,9}(?:\.\d{0,9})?)\s*+(px|pt|pc|mm|cm|in|Q|)", re.ASCII)

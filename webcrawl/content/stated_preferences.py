@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from webcrawl.base.possessive import compile_possessive
 from webcrawl.content.html.link_kinds import LICENSE, Said
 from webcrawl.content.html.shown_text import resolved
 from webcrawl.content.purpose_bits import (
@@ -57,7 +58,7 @@ def _member() -> re.Pattern[bytes]:
 
     Compiling it takes milliseconds, and few sites send dictionaries: so it is done on first use.
     """
-    return re.compile(
+    return compile_possessive(
         rb"("
         + _KEY
         + rb")(?:=(?:("

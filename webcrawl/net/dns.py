@@ -166,7 +166,8 @@ class CachingResolver:
         else:
             self.counters["joined"] += 1
         # A download that is cancelled leaves the query to the others that wait for it
-        return await asyncio.shield(future)
+        await asyncio.wait((future,))
+        return future.result()
 
     async def _ask(self, name: str) -> DnsAnswer:
         """Query a name and remember the answer.

@@ -12,6 +12,7 @@ from http import HTTPStatus
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from webcrawl.base.possessive import compile_possessive
 from webcrawl.net.errors import BadHead, HeadTooLong, Http2Only, NotHttp
 
 _STATUS_LINE = re.compile(
@@ -205,7 +206,9 @@ _EXTENSION = rb"%b;%b%b(?:%b=%b(?:%b|%b)?+)?+" % (
     _TOKEN,
     _QUOTED,
 )
-_SIZE = re.compile(rb"%b(0*[0-9A-Fa-f]{1,16})(?:%b)*+%b\r?\n" % (_BLANKS, _EXTENSION, _BLANKS))
+_SIZE = compile_possessive(
+    rb"%b(0*[0-9A-Fa-f]{1,16})(?:%b)*+%b\r?\n" % (_BLANKS, _EXTENSION, _BLANKS)
+)
 _FIELD = re.compile(rb"%b%b:|[\t ]" % (_TOKEN, _BLANKS))  # or the continuation of one
 # What has come of a line. Junk that never ends its line is noticed at once.
 _STARTS = re.compile(rb"[\t ]*(?:0*[0-9A-Fa-f]{1,16}[\t ]*(?:;.*|\r)?)?", re.DOTALL)

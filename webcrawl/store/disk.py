@@ -28,6 +28,20 @@ def regular(path: str | os.PathLike[str]) -> BinaryIO:
     return open(path, "rb", opener=partial(_opened, wanted=stat.S_ISREG))
 
 
+def is_there(path: Path) -> bool:
+    """Return whether there is a file or folder. Raise OSError if that cannot be told.
+
+    Path.exists does not raise from Python 3.14 on: what may not be looked at would be missing.
+    """
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return False
+        raise
+    return True
+
+
 OTHERS = 0o077  # mode bits by which others than the owner reach a file
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from ada_url import join_url, normalize_url
 
 from webcrawl.base.model import Exchange
+from webcrawl.base.possessive import compile_possessive
 
 # The characters that the URL standard leaves unchanged in a path and in the query of a special
 # scheme.
@@ -34,7 +35,7 @@ _NEIGHBOUR = rf"{_DOTS}[{_PATH.replace(':', '')}]++{_TAIL}"
 
 # Possessive, so that no link makes it search twice. What it matches must come out of ada just as
 # it went in: after widening it run the tests, which compare both on arbitrary strings
-match_plain = re.compile(
+match_plain = compile_possessive(
     rf"(?:(https?://{_HOST}{_TAIL})"
     rf"|(//{_HOST}{_TAIL})"
     rf"|((?!//){_SEGMENTS}++(?:{_QUERY})?+)"

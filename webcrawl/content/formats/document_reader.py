@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
+from webcrawl.base.possessive import compile_possessive
 from webcrawl.base.url_text import address_text
 from webcrawl.content.formats import listings, xml_stream
 from webcrawl.content.formats.listings import Listing
@@ -34,11 +35,11 @@ LONGEST = 1 << 16  # characters of all its Link headers
 NAMES = frozenset({b"link", b"refresh"})  # in lower case
 _LENGTHS = frozenset(map(len, NAMES))
 _TARGET = re.compile(r"[\s,]*<([^>]*)>")
-_PARAMETER = re.compile(
+_PARAMETER = compile_possessive(
     r"""\s*;\s*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]++)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*+)"?|([^\s;,"]*+)))?)?""",
     re.DOTALL,
 )
-_REST = re.compile(r"""(?:"(?:[^"\\]|\\.)*+"?|[^,"])*+""", re.DOTALL)
+_REST = compile_possessive(r"""(?:"(?:[^"\\]|\\.)*+"?|[^,"])*+""", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from webcrawl.base.possessive import compile_possessive
 from webcrawl.content.formats.sniffing import essence_of
 from webcrawl.content.html.encodings import decode
 from webcrawl.content.html.link_kinds import MARKDOWN, MARKDOWN_TYPES, DocumentLinks
@@ -14,7 +15,7 @@ from webcrawl.content.html.link_reader import ANCHOR_TEXT, TITLE
 LISTING = "/llms.txt"
 PLAIN = ("", "text/plain", "application/octet-stream")  # how servers send a listing
 # An inline link, of which an image may be the text; an address in angle brackets; a reference's
-_LINKS = re.compile(
+_LINKS = compile_possessive(
     r"""(?P<text>!?\[[^\[\]]{0,1000}+\]|\])\(\s*+(?:<(?P<quoted>[^<>\n]*+)>|(?P<bare>[^\s()<>]*+(?:\([^\s()<>]*+\)[^\s()<>]*+)*+)(?=[\s)]))
     |<(?P<shown>https?://[^\s<>]++)>
     |^[ ]{0,3}\[[^\[\]\n]{1,1000}+\]:\s*+<?(?P<reference>[^\s<>]++)(?=[\s>]|\Z)""",

@@ -15,6 +15,7 @@ from typing import Protocol
 import ada_url
 from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
 
+from webcrawl.base.possessive import compile_possessive
 from webcrawl.content.html import encodings, mimetype
 from webcrawl.content.html.encodings import encoding_of, is_xml, wide
 from webcrawl.content.html.link_kinds import FoundLink
@@ -24,7 +25,7 @@ PIECE = 1 << 16  # bytes between two looks whether the target has enough
 ELEMENTS = 1_000_000  # a full sitemap has half as many; those of a bomb cost a microsecond each
 MARKS = BOM_UTF8 + b" \t\r\n"  # before the first `<` of documents that scripts put together
 HEAD = 1 << 13  # bytes in which the root has to begin
-_ROOT = re.compile(
+_ROOT = compile_possessive(
     rb"(?:[\s\xef\xbb\xbf]++|<\?(?:(?!\?>).)*+\?>|<!--(?:(?!-->).)*+-->|<!DOCTYPE[^>\[]*+(?:\[[^\]]*+\]\s*+)?>)*+"
     rb"<(?:[A-Za-z_][\w.-]*+:)?([A-Za-z_][\w.-]*+)",
     re.DOTALL,

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from webcrawl.base.possessive import compile_possessive
 from webcrawl.content.html import encodings, mimetype
 from webcrawl.content.html.encodings import BOMS, SPACE
 from webcrawl.content.html.link_kinds import DATA_ATTRIBUTES, DATA_SETS, DocumentLinks
 
 _CANDIDATE = re.compile(r"[\t\n\f\r ,]*+([^\t\n\f\r ]++)")
 # Up to the comma that ends a candidate. A comma in parentheses does not; parentheses do not nest.
-_DESCRIPTORS = re.compile(r"[^,(]*+(?:\([^)]*+(?:\)|\Z)[^,(]*+)*+")
+_DESCRIPTORS = compile_possessive(r"[^,(]*+(?:\([^)]*+(?:\)|\Z)[^,(]*+)*+")
 
 
 def srcset_urls(value: str) -> list[str]:
@@ -36,7 +37,7 @@ def srcset_urls(value: str) -> list[str]:
 
 _TIME = re.compile(r"[\t\n\f\r ]*+(?:([0-9]++)|(?=\.))[0-9.]*+")
 _BEFORE_URL = re.compile(r"(?:[\t\n\f\r ]*+[;,]|[\t\n\f\r ])[\t\n\f\r ]*+")
-_REFRESH_URL = re.compile(
+_REFRESH_URL = compile_possessive(
     r"""(?:[uU][rR][lL][\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?:"([^"]*+)|'([^']*+)|(.*+))""", re.DOTALL
 )
 
@@ -155,7 +156,7 @@ _ESCAPE = re.compile(
 
 @cache
 def _token() -> re.Pattern[str]:
-    return re.compile(_TOKEN, re.DOTALL)  # on first use: it takes milliseconds
+    return compile_possessive(_TOKEN, re.DOTALL)  # on first use: it takes milliseconds
 
 
 def css_urls(style: str) -> list[str]:

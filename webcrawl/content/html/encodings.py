@@ -14,6 +14,7 @@ from functools import lru_cache
 import webencodings  # type: ignore[import-untyped,unused-ignore]  # untyped
 from chardetng_py import EncodingDetector  # type: ignore[import-untyped,unused-ignore]  # untyped
 
+from webcrawl.base.possessive import compile_possessive
 from webcrawl.content.html import mimetype
 
 UTF_8 = "utf-8"
@@ -119,7 +120,7 @@ _ATTRIBUTE = re.compile(
                 (?P<bare> [^\t\n\f\r >"'][^\t\n\f\r >]*+ ) (?=[\t\n\f\r >]) ) ) )""",
     re.VERBOSE,
 )
-_CHARSET = re.compile(
+_CHARSET = compile_possessive(
     r"""charset [\t\n\f\r ]*+ = [\t\n\f\r ]*+
         (?: "([^"]*+)" | '([^']*+)' | ([^\t\n\f\r ;"'][^\t\n\f\r ;]*+) )?+""",
     re.VERBOSE,
@@ -241,7 +242,7 @@ FEW = 20
 # Browsers guess these for texts in DOS's and Mac OS's encodings
 LATIN = frozenset(("windows-1252", "windows-1250", "windows-1254", "iso-8859-2"))
 _HIGH = bytes(range(128, 256))
-_MARKUP = re.compile(  # with the blanks around it
+_MARKUP = compile_possessive(  # with the blanks around it
     rb"(?:<script\b.*?(?:</script[^>]*>|\Z)|<style\b.*?(?:</style[^>]*>|\Z)|<!--.*?(?:-->|\Z)|<[^>]*+>?|\s++)++",
     re.DOTALL | re.IGNORECASE,
 )

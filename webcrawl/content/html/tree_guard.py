@@ -11,6 +11,8 @@ import re
 import numpy as np
 import re2
 
+from webcrawl.base.possessive import compile_possessive
+
 ATTRIBUTES = 256  # more than any real tag has
 
 
@@ -81,7 +83,7 @@ def _automaton(pattern: str) -> re2._Regexp[bytes]:
 
 
 def _python_expression(pattern: str) -> re.Pattern[bytes]:
-    return re.compile(pattern.encode())
+    return compile_possessive(pattern.encode())
 
 
 # An anchor or formatting element of 12 attributes, or one attribute of 500 bytes.

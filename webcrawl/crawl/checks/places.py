@@ -23,6 +23,7 @@ from webcrawl.net.identity.request_signing import STRING, form_and_origin
 from webcrawl.net.logins import Logins
 from webcrawl.net.protocols import local_address
 from webcrawl.net.tls import VERSIONS, tls_context
+from webcrawl.store.disk import is_there
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 # -- files
@@ -39,7 +40,7 @@ class Folder:
         found = _path(value)
         # The folder, or the nearest one above it that exists, in which it can be created.
         places = (Path(found), *Path(found).absolute().parents)
-        there = next(place for place in places if place.exists())
+        there = next(place for place in places if is_there(place))
         if not there.is_dir():
             raise ValueError(f"{there} is not a folder")
         return found

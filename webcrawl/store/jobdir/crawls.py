@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from webcrawl.store.disk import regular
+from webcrawl.store.disk import is_there, regular
 from webcrawl.store.errors import DamagedFile, StateVersion, StoreError
 
 HIVE = "hive.json"
@@ -86,12 +86,12 @@ def number_of(folder: Path) -> int | None:
 
 def is_crawl(folder: Path) -> bool:
     """Return whether a crawl has begun here."""
-    return (folder / STATE).exists()
+    return is_there(folder / STATE)
 
 
 def _drones_in(jobdir: Path) -> set[int]:
     found: set[int] = set()
-    if not jobdir.is_dir():
+    if not is_there(jobdir) or not jobdir.is_dir():
         return found
     for path in jobdir.iterdir():
         number = number_of(path)

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.store.disk import is_there
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of
 from webcrawl.tools.tool_command import (
@@ -175,7 +176,7 @@ def ask(
 def _is_hive(place: str) -> bool:
     """Return whether a place is a hive: a URL, or a folder with hive.json. Raise CommandError."""
     try:
-        return "://" in place or (Path(place) / HIVE).exists()
+        return "://" in place or is_there(Path(place) / HIVE)
     except OSError as error:
         raise CommandError(str(error)) from error
 

@@ -87,12 +87,12 @@ class DocumentsExport(ToolCommand):
         lacking = missing_library()
         if lacking:
             raise ValueError(lacking)
-        from webcrawl.store.disk import own_folder  # noqa: PLC0415 - Scrapy imports every command for any
+        from webcrawl.store.disk import is_there, own_folder  # noqa: PLC0415 - Scrapy imports every command for any
         from webcrawl.tools.documents_export import ending, write  # noqa: PLC0415 - pyarrow is optional
 
         ending(target)
         for source in sources:
-            if not Path(source).exists():
+            if not is_there(Path(source)):
                 raise FileNotFoundError(f"{source}: no such file")
         if target.exists():
             raise FileExistsError(f"{target} exists")
@@ -234,7 +234,9 @@ def _documents_in(source: Path) -> CrawlTable:
                 "makes them of an archive"
             )
         return documents
-    if not source.exists():
+    from webcrawl.store.disk import is_there  # noqa: PLC0415 - as above
+
+    if not is_there(source):
         raise FileNotFoundError(f"{source}: no such file")
     from webcrawl.record.tables.table_files import CrawlTable  # noqa: PLC0415 - as above
 
