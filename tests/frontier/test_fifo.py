@@ -4,6 +4,7 @@ import gc
 import random
 import sys
 from array import array
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from webcrawl.store.jobdir.queue_row import (
     count_records,
     frame,
     piece_end,
+    unpack,
 )
 
 
@@ -236,6 +238,36 @@ class TestSaving:
 
         with pytest.raises(DamagedFile, match="continues at byte 99"):
             fifo.pop()
+
+
+class TestCheck:
+    def test_a_missing_block_is_found(self, db, blocks):
+        """Check names the missing block."""
+        fifo = Pool(blocks, 1 << 20, block=700).fifo()
+        _push(fifo, URLS)
+        db.execute("DELETE FROM block WHERE id = 3")
+
+        assert ["block 3" in str(damage) for damage in fifo.check()] == [True]
+
+    def test_a_wrong_place_is_found(self, blocks):
+        """Check notices a read position inside a record."""
+        pool = Pool(blocks, 1 << 20, block=700)
+        fifo = pool.fifo()
+        _push(fifo, URLS)
+        saved = unpack(fifo.save(), blocks)
+        wrong = pool.fifo(replace(saved, place=saved.place + 1).pack())
+
+        assert ["inside a record" in damage.why for damage in wrong.check()] == [True]
+
+    def test_a_wrong_count_is_found(self, blocks):
+        """Check counts the records."""
+        fifo = Pool(blocks, 1 << 20, block=700).fifo()
+        _push(fifo, URLS)
+        fifo.count += 1
+
+        assert [damage.why for damage in fifo.check()] == [
+            "a queue should hold 1001 records, but has 1000"
+        ]
 
     def test_a_repr_says_where_the_records_are(self, blocks):
         """The reprs of queue, pool and blocks show where the records are."""

@@ -123,6 +123,10 @@ class Fifos(RuleBasedStateMachine):
         largest = max((len(record) + 5 for twin in self.twins for record in twin), default=0)
         assert held <= self.memory + self.block + 2 * largest
 
+    @invariant()
+    def all_checks_pass(self):
+        assert [damage for fifo in self.fifos for damage in fifo.check()] == []
+
     def teardown(self):
         if hasattr(self, "db"):
             assert [list(iter(fifo.pop, None)) for fifo in self.fifos] == [

@@ -21,6 +21,7 @@ from webcrawl.store.jobdir.queue_row import (
     LONG,
     SHORTS,
     SavedFifo,
+    count_records,
     frame,
     piece_end,
     some,
@@ -345,6 +346,26 @@ class Fifo:
         self._at = 0
         self._base = 0
         self._room = 0
+
+    def check(self) -> Iterator[DamagedFile]:
+        """Yield damage: a missing or unreadable block, or a count that differs from the records."""
+        blocks = self._pool.blocks
+        found = 0
+        place = self._base + self._at
+        head = b"" if self._ids else self._head[self._at :]
+        try:
+            for number in self._ids or ():
+                found += count_records(blocks.get(number)[place:])
+                place = 0
+            found += count_records(head)
+            found += count_records(self._tail or b"")
+        except ValueError as error:
+            yield blocks.damaged(f"the records of a queue cannot be read: {error}")
+        except DamagedFile as damage:
+            yield damage
+        else:
+            if found != self.count:
+                yield blocks.damaged(f"a queue should hold {self.count} records, but has {found}")
 
 
 class Pool:
