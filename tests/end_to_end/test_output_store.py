@@ -96,7 +96,7 @@ class TestFinished:
         assert "are in the store" in said["wacz"].stderr
         assert "in the store, which is not read" in said["process"].stderr
         assert (
-            "are in the store"
+            "except for 1 index file in the store"
             in command("scrapy", "why", crawl.jobdir, next(iter(responses(target)))).stdout
         )
 

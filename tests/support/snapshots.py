@@ -23,8 +23,10 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.ground import Surroundings
 from webcrawl.crawl.hive.member import Membership, identity_of, saved_map
 from webcrawl.crawl.hive.partition import partition_of
+from webcrawl.frontier.check_state import check_seen
 from webcrawl.frontier.health import AMBIGUOUS_ERRORS
 from webcrawl.frontier.seen.sorted_keys import HIGHEST
+from webcrawl.frontier.seen.sorted_keys import opened as opened_seen
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.urls.host_names import RegisteredDomains
@@ -115,11 +117,17 @@ def _snapshot_of(jobdir, settings, *, archive, moved=False, stopped=False):
     """Return what is in a JOBDIR, and the function that makes the key of a URL."""
     with opened(jobdir, settings) as (parts, copy):
         assert parts.db.query("PRAGMA integrity_check") == [("ok",)]
-        for part in (parts.outputs, parts.seen, parts.content):
-            damages = list(part.check())
-            assert damages == [], damages
+        damages = [*parts.outputs.check(), *_damages_of_seen(copy / "state")]
+        assert damages == [], damages
         found = _look(parts, copy, archive=archive, moved=moved, stopped=stopped)
         return found, parts.pipeline.key
+
+
+def _damages_of_seen(state):
+    """Return what `verify` finds wrong with what a crawl has seen."""
+    snapshot, files = opened_seen(state)
+    with closing(snapshot), closing(files):
+        return list(check_seen(snapshot, files, Counter()))
 
 
 def _member(values, db):

@@ -220,8 +220,11 @@ class Http2Offers:
             )
 
 
-# OpenSSL's words for the alert (RFC 7301 3.2): Python 3.11 has no name of it
-NO_PROTOCOL = "no application protocol"
+# OpenSSL's words for the alert (RFC 7301 3.2): Python 3.11 has no name of it. OpenSSL 3.0.13, which
+# Ubuntu 24.04 has, has no words for it, but for all other alerts of a server; 3.0.19 has them.
+NO_PROTOCOL = (
+    "no application protocol" if ssl.OPENSSL_VERSION_INFO >= (3, 0, 0, 19) else "unknown error"
+)
 
 
 class Opener:
