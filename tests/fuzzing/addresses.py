@@ -90,7 +90,7 @@ def _asked(found: str) -> None:
         try:
             head = WRITER.head(parse_target(found), keep=False)
         except BadUrl as error:
-            assert str(error) == "port  does not exist0"  # noqa: PT017 - the only reason there may be
+            assert str(error) == "port 0 does not exist"  # noqa: PT017 - the only reason there may be
             return
         assert head.count(b"\r\n") == head.count(b"\n") == 7
         return

@@ -6,7 +6,6 @@ import os
 import random
 import re
 import struct
-import sys
 import zipfile
 from contextlib import closing, suppress
 from pathlib import Path
@@ -154,13 +153,12 @@ class TestBeforeTheFirstRequest:
         struct.pack_into("<II", data, data.index(b"PK\1\2") + 20, 5000, 5000)
         path.write_bytes(data)
 
-        overlaps = sys.version_info >= (3, 13)  # what its directory says; the check is newer
         said = (
-            "is damaged, or is not compressed as its name says"
-            if overlaps
-            else "ends in the middle"
+            "ends in the middle",
+            # What its directory says overlaps, which late releases of each Python see
+            "is damaged, or is not compressed as its name says",
         )
-        assert complaint(path) == f"{path}: {said}"
+        assert complaint(path) in [f"{path}: {words}" for words in said]
 
     def test_an_encrypted_zip(self, tmp_path):
         """An encrypted zip is an error."""
