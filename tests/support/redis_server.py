@@ -263,7 +263,8 @@ class Cable:
         if self._listening is not None:
             self._listening.close()
         for writer in self._open:
-            writer.transport.abort()
+            with suppress(AttributeError):  # of Python 3.11.2, if TLS has ended already
+                writer.transport.abort()
         self._open.clear()
         await asyncio.sleep(0)
 
