@@ -71,11 +71,12 @@ def counted_bytes(path: Path) -> int | None:
 def lacking_bytes(index: Path) -> int:
     """Return how many bytes a finished index lacks of those that its crawl has written.
 
-    Return 0 for an index outside of a crawl's folder, and if the crawl's state cannot be read.
+    Return 0 for what is no file, for an index outside of a crawl's folder, and if the crawl's state
+    cannot be read.
     """
     index = index.resolve()
     jobdir = index.parent.parent
-    if not is_crawl(jobdir):
+    if not index.is_file() or not is_crawl(jobdir):
         return 0
     name = index.relative_to(jobdir).as_posix()
     with suppress(StoreError):
