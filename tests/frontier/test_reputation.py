@@ -69,7 +69,8 @@ class TestLinks:
                 ["http://a.test/", "http://b.test/x", "http://b.test/y", "http://c.test/x"],
             )
 
-        assert sorted(offered) == [("a.test", "http://b.test/"), ("a.test", "http://c.test/")]
+        # Twice, if two pairs have the same place in the table of known ones, which is by chance
+        assert set(offered) == {("a.test", "http://b.test/"), ("a.test", "http://c.test/")}
         assert (links_to(found, "b.test"), links_to(found, "c.test")) == (0, 1)
 
     def test_no_more_are_counted_than_fit(self, db):
