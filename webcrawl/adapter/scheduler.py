@@ -74,7 +74,7 @@ from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.net.thread_start import start_threads
 from webcrawl.store.errors import StateLocked, StoreError
-from webcrawl.store.jobdir.stats_file import FINISHED
+from webcrawl.store.jobdir.stats_file import FINISHED, STORE_FAILED
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
@@ -573,6 +573,13 @@ class FrontierScheduler:
     def failed(self) -> StoreError | None:
         """Return the error after which nothing more is kept, or None."""
         return self.keeping.failed
+
+    def end_reason(self, spiders: str) -> str:
+        """Return why the run has ended; `spiders`: the reason for which the spider has.
+
+        Perhaps only the last checkpoint has failed, after the spider has ended for another reason.
+        """
+        return STORE_FAILED if self.failed is not None else spiders
 
     @property
     def saves_no_more(self) -> bool:

@@ -169,7 +169,7 @@ def unexpected(figures: Figures) -> Iterator[str]:
 
 
 def _too_long(figures: Figures) -> Iterator[str]:
-    """Yield the answers of which only the beginning is kept, over all runs."""
+    """Yield how many answers were truncated to their beginnings, over all runs."""
     if answers := figures.get("truncated/length", 0):
         kinds = _below(TRUNCATED_TYPES, figures)
         types = f" ({by_type(kinds)})" if kinds else ""

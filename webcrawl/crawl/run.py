@@ -65,7 +65,7 @@ class Run:
         self.ends = ExitStack()
 
     def open(self, crawl: Crawl, visitor: Visitor) -> None:
-        """From now on there is a crawl."""
+        """Open the run with its crawl."""
         self.crawl = crawl
         self.visitor = visitor
         self.is_open = True

@@ -279,8 +279,10 @@ class Seeding(Part):
         if drones is None:
             keys, passed, _ = self._pipeline.process("", 0, starts)
             return keys, passed
-        ours = [url for url in starts if drones.is_ours(url)]
-        theirs = [url for url in starts if not drones.is_ours(url)]
+        ours: list[str] = []
+        theirs: list[str] = []
+        for url in starts:
+            (ours if drones.is_ours(url) else theirs).append(url)
         keys, passed, _ = self._pipeline.process("", 0, ours)
         their_keys, their_passed, _ = self._pipeline.process("", 0, theirs, is_counted=False)
         return [*keys, *their_keys], [*passed, *their_passed]

@@ -378,7 +378,7 @@ class Visitor:
         self._parts.robots.way_failed(link, self._parts.clock())
 
     def robots_said(self, link: Link, status: int, body: bytes = b"") -> None:
-        """Book a robots.txt of which no exchange is known, or that has failed with this status."""
+        """Record a robots.txt that has no exchange here, or that failed with this status."""
         self._parts.robots_answers.record_answer(link, status, body, None, self._parts.clock())
 
     def robots_told(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:

@@ -165,7 +165,8 @@ class CachingResolver:
             task.add_done_callback(partial(self._settle, name))
         else:
             self.counters["joined"] += 1
-        # A download that is cancelled leaves the query to the others that wait for it
+        # A download that is cancelled leaves the query to the others that wait for it. With
+        # asyncio.shield, Python 3.14 would log an error of a query that nobody waits for any more.
         await asyncio.wait((future,))
         return future.result()
 

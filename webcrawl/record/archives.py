@@ -18,7 +18,6 @@ from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Self
-from urllib.parse import quote
 
 from webcrawl.base.model import Exchange, Link
 from webcrawl.base.readable import count
@@ -593,7 +592,7 @@ def check_places(path: Path) -> Iterator[DamagedFile]:
     """
     if Path(f"{path}-wal").exists():
         return
-    address = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
+    address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(address, uri=True)) as db:
             flaws = [str(flaw) for (flaw,) in db.execute("PRAGMA quick_check") if flaw != "ok"]

@@ -12,7 +12,6 @@ from webcrawl.adapter.listeners import connect_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.stats_writing import StatsWriting
-from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
 
 class Statistics:
@@ -43,9 +42,7 @@ class Statistics:
         self._writing.begin()
 
     def closed(self, reason: str) -> None:
-        # Perhaps only the last checkpoint has failed, after the spider has ended for another reason
-        has_failed = scheduler_of(self._crawler).failed is not None
-        self._writing.save(STORE_FAILED if has_failed else reason)
+        self._writing.save(scheduler_of(self._crawler).end_reason(reason))
 
     def _unexpected_errors(self) -> int:
         return int(self._crawler.stats.get_value("errors/unexpected", 0))

@@ -107,8 +107,7 @@ class Summary:
     def closed(self, reason: str = "") -> None:
         """Log the last lines of the run, and print them too if the log goes to a file."""
         scheduler = scheduler_of(self._crawler)
-        # Perhaps only the last checkpoint has failed, after the spider has ended for another reason
-        self._reason = STORE_FAILED if scheduler.failed is not None else reason
+        self._reason = scheduler.end_reason(reason)
         lines = self._closing_lines(self._reason)
         has_done_something = self._crawl.outlook.activity() != self._activity_before
         if scheduler.was_complete and reason == FINISHED and not has_done_something:

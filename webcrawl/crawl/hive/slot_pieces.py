@@ -321,7 +321,7 @@ class SlotUnpacker:
             self._moves.arrive(name, now)
 
     def unpack_parked(self, slot: int) -> None:
-        """Let a slot be unpacked, of which all pieces are parked here."""
+        """Allow a slot to be unpacked: all of its pieces are parked here."""
         self.arriving[slot] = None
 
     def unpack_piece(self, item: Item, now: float) -> int | None:

@@ -46,7 +46,7 @@ class Compared:
 
 
 def date_stamp(modified: float | None, now: float) -> int:
-    """Return a date as it is kept; 0 for none, and for one that nobody can know yet."""
+    """Return a date as it is stored: 0 if there is none, or if it lies in the future."""
     if modified is None or not 1 <= modified <= min(now + DATE_TOLERANCE, LATEST):
         return 0
     return int(modified)

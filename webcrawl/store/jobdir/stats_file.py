@@ -159,7 +159,8 @@ def read(jobdir: Path) -> dict[str, Any]:
         return {}
     if not isinstance(found, dict):
         return {}
-    return {RENAMED.get(name) or str(name): value for name, value in found.items()}
+    figures: dict[str, Any] = found
+    return {RENAMED.get(name, name): value for name, value in figures.items()}
 
 
 def over_budget(figures: Mapping[str, float]) -> tuple[int, int]:

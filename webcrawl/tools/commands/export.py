@@ -24,6 +24,7 @@ from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.program import PYTHON, ExitStatus, environment, program
 from webcrawl.base.readable import count, readable
+from webcrawl.store.disk import is_there, own_folder
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import (
     SETTINGS_OPTION,
@@ -87,7 +88,6 @@ class DocumentsExport(ToolCommand):
         lacking = missing_library()
         if lacking:
             raise ValueError(lacking)
-        from webcrawl.store.disk import is_there, own_folder  # noqa: PLC0415 - Scrapy imports every command for any
         from webcrawl.tools.documents_export import ending, write  # noqa: PLC0415 - pyarrow is optional
 
         ending(target)
@@ -191,7 +191,6 @@ class ClustersExport(ToolCommand):
         """Write the clusters and print a summary. Raise ValueError, OSError or StoreError."""
         if find_spec("pyarrow") is None:
             raise ValueError(missing("pyarrow"))
-        from webcrawl.store.disk import own_folder  # noqa: PLC0415 - as above
         from webcrawl.tools.clusters_export import write_clusters  # noqa: PLC0415 - as above
 
         if target.suffix != ".parquet":
@@ -234,8 +233,6 @@ def _documents_in(source: Path) -> CrawlTable:
                 "makes them of an archive"
             )
         return documents
-    from webcrawl.store.disk import is_there  # noqa: PLC0415 - as above
-
     if not is_there(source):
         raise FileNotFoundError(f"{source}: no such file")
     from webcrawl.record.tables.table_files import CrawlTable  # noqa: PLC0415 - as above

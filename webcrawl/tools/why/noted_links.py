@@ -81,7 +81,9 @@ def _linking_page(page: str, kind: str, lines: Iterable[bytes]) -> LinkingPage:
     first = next((line for line in map(log_line, lines) if line is not None), None)
     if first is None:
         return LinkingPage(page, kind)
-    counts = (note.removeprefix(LINKS_CUT) for note in first.annotations if LINKS_CUT in note)
+    counts = (
+        note.removeprefix(LINKS_CUT) for note in first.annotations if note.startswith(LINKS_CUT)
+    )
     cut = next((int(number) for number in counts if number.isdecimal()), 0)
     return LinkingPage(page, kind, first.path, cut)
 
