@@ -89,7 +89,9 @@ def main() -> None:
         "--tls", action="store_true", help="all on https: HTTP/1.1, HTTP/2 and both, a third each"
     )
     parser.add_argument(
-        "--folder", type=Path, help="where the crawl is, and stays (default: one that is removed)"
+        "--folder",
+        type=Path,
+        help="where the crawl is, and stays; it is created (default: one that is removed)",
     )
     parser.add_argument(
         "-s", "--setting", action="append", default=[], help="setting NAME=VALUE for webcrawl"
@@ -97,8 +99,10 @@ def main() -> None:
     args = parser.parse_args()
     marks = sorted(args.marks)
     with tempfile.TemporaryDirectory(prefix="large-") as name:
+        folder = args.folder or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
         run(
-            args.folder or Path(name),
+            folder,
             marks,
             marks[-1:] if args.restart is None else args.restart,
             args,

@@ -121,9 +121,14 @@ def test_the_line_of_a_terminal(many):
         ("stopped", "stopped by command: run the same command to resume"),
         ("closespider_timeout", "stopped by CLOSESPIDER_TIMEOUT: run the same command to resume"),
         ("memusage_exceeded", "stopped by MEMUSAGE_LIMIT_MB: run the same command to resume"),
+        (
+            "cancelled",
+            "stopped by code of the project, with the reason 'cancelled': run the same command to resume",
+        ),
         ("finished", ""),
+        ("store_failed", ""),
     ],
 )
 def test_what_stopped_a_run(reason, said):
-    """A run that an order or a limit has ended, the limit on memory too, says so."""
+    """A run says whether an order, a limit (of memory too) or code of the project has stopped it."""
     assert stopped_by(reason) == said

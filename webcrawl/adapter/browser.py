@@ -67,7 +67,7 @@ from webcrawl.net.browser_proxy import (
     refusal,
 )
 from webcrawl.net.logins import Logins
-from webcrawl.store.jobdir.stats_file import REFUSED
+from webcrawl.store.jobdir.stats_file import BROWSER_FAILED, REFUSED
 
 logger = logging.getLogger(__name__)
 
@@ -80,8 +80,6 @@ NONE_FLAW = "unrendered"  # there is no document: the page stays as it was sent
 PARTLY_FLAW = "acted_partly"  # RENDER_ACTIONS were not done when the time was up
 UNSENT_FLAW = "unsent"  # its scripts would have sent data, as by POST
 UNVIEWED_FLAW = "unviewed"  # one of RENDER_VIEWS could not be made
-# The reason that ends a crawl whose browser cannot be started
-BROWSER_FAILED_REASON = "browser_failed"
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 META_NOT_COPIED = ("playwright_page", "playwright_include_page", "playwright_context", KEY)
 
@@ -402,7 +400,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         trip = trip_of(request)
         if trip is not None:
             trip.abandoned = True
-        close_spider(self._crawler, BROWSER_FAILED_REASON)
+        close_spider(self._crawler, BROWSER_FAILED)
 
     async def _subrequest(self, page: str, ask: BrowserRequest, url: str) -> BrowserAnswer:
         """Return the answer to a request of the browser: the page itself, or an inline download's.

@@ -10,13 +10,8 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
-from webcrawl.store.jobdir.stats_file import ERROR_BREAKER, START_ERROR, STORE_FAILED
-
 logger = logging.getLogger(__name__)
 
-# Reasons for which a crawl ends with exit status 1. After START_ERROR the requests that `start` had
-# not yet yielded are not in the crawl.
-BROKEN_REASONS = frozenset({"browser_failed", ERROR_BREAKER, "no_seeds", START_ERROR, STORE_FAILED})
 LOST_ITEMS = "feedexport/lost_items"  # among Scrapy's stats: items that an exporter did not take
 # By a signal (Scrapy's reason) or by command: the crawl ends within seconds
 HURRIED_REASONS = frozenset(("shutdown", "stopped"))

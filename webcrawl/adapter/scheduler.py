@@ -22,7 +22,6 @@ from twisted.internet.defer import Deferred
 from webcrawl.adapter.answer_withholder import AnswerReader, AnswerWithholder
 from webcrawl.adapter.commanded_crawl import apply_commands
 from webcrawl.adapter.crawl_end import (
-    BROKEN_REASONS,
     HURRIED_REASONS,
     EndedBadly,
     RunEnd,
@@ -74,7 +73,7 @@ from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.net.thread_start import start_threads
 from webcrawl.store.errors import StateLocked, StoreError
-from webcrawl.store.jobdir.stats_file import FINISHED, STORE_FAILED
+from webcrawl.store.jobdir.stats_file import BROKEN_REASONS, FINISHED, STORE_FAILED
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_source import is_url, list_paths
 

@@ -298,14 +298,15 @@ OVER_BYTES = "closespider_bytes"
 
 
 def stopped_by(reason: str) -> str:
-    """Return what ended a run, and how to go on; empty unless it was an order or a limit.
+    """Return what ended a run, and how to go on.
 
+    Nothing for a crawl that has finished, or failed: other lines explain that.
     `reason`: that of stats.json. Limits are named like their settings.
     """
-    limit = reason.upper() if reason.startswith("closespider_") else ""
-    stopper = limit or STOPPERS.get(reason, "")
-    if not stopper:
+    if reason in ("", stats_file.FINISHED, *stats_file.BROKEN_REASONS):
         return ""
+    limit = reason.upper() if reason.startswith("closespider_") else ""
+    stopper = limit or STOPPERS.get(reason, f"code of the project, with the reason {reason!r}")
     # Bytes are counted over all runs, so with the same limit the next run would stop at once.
     larger = f" with a larger {limit}" if reason == OVER_BYTES else ""
     return f"stopped by {stopper}: run the same command{larger} to resume"

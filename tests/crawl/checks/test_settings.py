@@ -358,6 +358,7 @@ class TestDetails:
             ("PRIVATE_NETWORKS_ALLOWED", "10.0.0.1/8", "(10.0.0.1/8 has host bits set)"),
             ("URL_INCLUDE", "a(", "(missing ): a()"),
             ("URL_EXCLUDE_FILE", "/no/such", "(there is no such file)"),
+            ("HOSTS_FILE", "/dev/null", "(it is not a regular file)"),
             ("PORTS_ALLOWED", "80,9-8", "('9-8' is neither a port nor a range)"),
             ("LINK_SOURCES", "a imgs", "('imgs' is unknown)"),
             ("DNS_NAMESERVERS", "1.2.3.4:0", "('1.2.3.4:0' has a port outside 1 to 65535)"),

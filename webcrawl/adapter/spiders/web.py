@@ -25,6 +25,7 @@ from webcrawl.content.html.link_kinds import FoundLink, PageLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.ground import OwnFrontier
 from webcrawl.crawl.page_making import PageMaking
+from webcrawl.store.jobdir.stats_file import NO_SEEDS
 
 logger = logging.getLogger(__name__)
 
@@ -146,7 +147,7 @@ class WebSpider(Spider):
                 "%s: nothing to crawl: give it -a seeds=, start_urls, or a start() method",
                 self.name,
             )
-            raise CloseSpider("no_seeds")
+            raise CloseSpider(NO_SEEDS)
         for url in self.start_urls:
             yield Request(url)
 

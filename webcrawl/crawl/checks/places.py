@@ -53,8 +53,10 @@ class File:
 
     def read(self, value: Any, /) -> str:
         found = _path(value)
-        if not Path(found).is_file():
+        if not is_there(Path(found)):
             raise ValueError("there is no such file")
+        if not Path(found).is_file():
+            raise ValueError("it is not a regular file")
         if not os.access(found, os.R_OK):
             raise ValueError("it cannot be read")
         return found

@@ -120,6 +120,11 @@ FINISHED = "finished"  # nothing is left to do; Scrapy's word
 STORE_FAILED = "store_failed"
 START_ERROR = "start_error"  # Scrapy's word for a spider whose `start` has raised
 ERROR_BREAKER = "error_breaker"  # the reason of one that ended for too many unexpected errors
+BROWSER_FAILED = "browser_failed"  # of one whose browser could not be started
+NO_SEEDS = "no_seeds"
+# Reasons of crawls that end with exit status 1. After START_ERROR the requests that `start` had
+# not yet yielded are not in the crawl.
+BROKEN_REASONS = frozenset((BROWSER_FAILED, ERROR_BREAKER, NO_SEEDS, START_ERROR, STORE_FAILED))
 # why the seeds gave nothing, a line per kind of reason: of a crawl that ended with nothing
 UNREACHED = "unreached"
 # before the names of counters of answers, by what these are instead of pages
