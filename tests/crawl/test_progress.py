@@ -132,3 +132,10 @@ def test_the_line_of_a_terminal(many):
 def test_what_stopped_a_run(reason, said):
     """A run says whether an order, a limit (of memory too) or code of the project has stopped it."""
     assert stopped_by(reason) == said
+
+
+def test_a_limit_that_the_last_page_met():
+    """If nothing is left to do, nobody is told to resume the crawl."""
+    said = stopped_by("closespider_pagecount", is_work_left=False)
+
+    assert said == "stopped by CLOSESPIDER_PAGECOUNT, with nothing left to do"

@@ -297,7 +297,7 @@ STOPPERS = {  # reasons that are no limits, or not named like their settings
 OVER_BYTES = "closespider_bytes"
 
 
-def stopped_by(reason: str) -> str:
+def stopped_by(reason: str, *, is_work_left: bool = True) -> str:
     """Return what ended a run, and how to go on.
 
     Nothing for a crawl that has finished, or failed: other lines explain that.
@@ -307,6 +307,8 @@ def stopped_by(reason: str) -> str:
         return ""
     limit = reason.upper() if reason.startswith("closespider_") else ""
     stopper = limit or STOPPERS.get(reason, f"code of the project, with the reason {reason!r}")
+    if not is_work_left:
+        return f"stopped by {stopper}, with nothing left to do"
     # Bytes are counted over all runs, so with the same limit the next run would stop at once.
     larger = f" with a larger {limit}" if reason == OVER_BYTES else ""
     return f"stopped by {stopper}: run the same command{larger} to resume"

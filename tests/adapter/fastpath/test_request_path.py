@@ -398,3 +398,14 @@ class TestEnds:
         assert heard[""][0] == ["closed", reason]
         assert heard[""][-1] == ["stopped"]
         assert kind == "plain" or run.stats["in_flight"] == 0
+
+    def test_the_last_line_says_whether_anything_is_left(self, crawled):
+        """A crawl that CloseSpider ends is said to be resumed by the same command, unless its last
+        request is done.
+        """
+        _, endless = crawled("ours", "ending", how="raises")
+        _, done = crawled("ours", "listening", settings={"CONCURRENT_ITEMS": 1})
+
+        by_code = "stopped by code of the project, with the reason"
+        assert f"{by_code} 'enough': run the same command to resume" in endless.output.read_text()
+        assert f"{by_code} 'nothing more', with nothing left to do" in done.output.read_text()
