@@ -40,6 +40,7 @@ HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLE
 )
 TRAPS = [kind for kind in GROUPS["page"] if kind.startswith("trap_") and kind not in ENDLESS]
 RETRY_WAIT = 0.1
+PATIENT = {"DOWNLOAD_TIMEOUT": 4, "DNS_TIMEOUT": 4}  # seconds in which a busy machine answers, too
 
 
 @pytest.fixture(name="crawl")
@@ -49,7 +50,11 @@ def _crawl(tmp_path):
     def make(server, seeds=(), **options):
         seeds = seeds or server.world.seeds()
         (tmp_path / "seeds.txt").write_text("\n".join(seeds))
-        settings = {"DNS_NAMESERVERS": server.nameserver, **options.pop("settings", {})}
+        settings = {
+            "DNS_NAMESERVERS": server.nameserver,
+            **PATIENT,
+            **options.pop("settings", {}),
+        }
         return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt", **options}, settings)
 
     return make

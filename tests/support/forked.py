@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from multiprocessing import Pipe, active_children, connection, forkserver
 from tempfile import TemporaryFile
 
@@ -52,6 +53,13 @@ class Forked:
 
     def pytest_report_header(self):
         return f"{self.count} processes"
+
+    def pytest_collection(self, session):
+        """Start the process from which crawls are forked: it imports while tests are collected."""
+        config = session.config
+        if config.args_source is config.ArgsSource.TESTPATHS and not config.option.collectonly:
+            import_module(CRAWLS)
+            forkserver.ensure_running()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
