@@ -222,12 +222,20 @@ async def test_a_copy_of_a_drone(url):
 
 
 async def test_a_copy_of_a_drone_on_another_machine(url):
-    """It waits for the other's lease to end, and is refused if that is renewed."""
+    """It waits for the other's lease to end, and is refused if that is renewed. A clock that is set
+    back meanwhile does not prolong the wait.
+    """
     async with drones(url) as (one, _):
         epoch = (await one.join(member(0))).epoch
         await beat(one)
         now = iter(range(0, 100, 20))
-        server = transport(url, clock=lambda: next(now), pause=lambda _: asyncio.sleep(0))
+        set_back = iter(range(0, -100 * 3600, -3600))
+        server = transport(
+            url,
+            wall=lambda: next(set_back),
+            steady=lambda: next(now),
+            pause=lambda _: asyncio.sleep(0),
+        )
         with pytest.raises(HiveError, match="is already running on another machine"):
             await server.join(member(0, host="elsewhere"))
         await server.close()

@@ -87,11 +87,13 @@ class RedisTransport:
         name: str,
         *,
         memory: int | None = None,
-        clock: Callable[[], float] = time.time,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """Make no connection yet: `join` and the first call do.
 
+        `wall` tells the time of day, which may be set; `steady` never goes back, and measures waits.
         `memory` is the number of bytes that the streams of all drones may have; without it, it
         depends on the number of drones.
         """
@@ -106,7 +108,8 @@ class RedisTransport:
         # None once it is known whether the server is part of a cluster
         self._first: Client | None = first
         self._max_stream_bytes = memory
-        self._clock = clock
+        self._wall = wall
+        self._steady = steady
         self._pause = pause
         self.member: Member | None = None
         # The record of the hive that this drone has entered, or has tried to enter
@@ -116,7 +119,7 @@ class RedisTransport:
         self._server_bytes = 0  # that the server has for batches
         self._stream_bytes = 0  # of all streams, by the last beat
         self._sent_bytes = 0  # that this drone has added since
-        self._skipped_until: dict[str, float] = {}  # by the names of silent nodes
+        self._skipped_until: dict[str, float] = {}  # by the names of silent nodes, by `steady`
         # What this drone, as coordinator, has measured of all streams
         self._measured_bytes: int | None = None
         self._is_coordinator = False
@@ -293,20 +296,20 @@ class RedisTransport:
         """
         me = self._me
         keys = self._keys
-        gives_up_at = self._clock() + lease + 1
+        gives_up_at = self._steady() + lease + 1
         is_written = False
         tries = 0
         while not is_written:
             *answers, seen = await self._atomic(*keys.registered, ("SMEMBERS", keys.gone))
             registry = _registry_of(answers)
             if lease and await self._is_alive_elsewhere(registry.drones.get(me.drone)):
-                if self._clock() > gives_up_at:
+                if self._steady() > gives_up_at:
                     raise HiveError(
                         f"drone {me.drone} of this hive is already running on another machine"
                     )
                 await self._pause(1.0)
                 continue
-            entry = enter_registry(registry, me, self._known_record, self._clock())
+            entry = enter_registry(registry, me, self._known_record, self._wall())
             record, slots, drones = entry
             self._known_record = record
             is_written = await self._write(seen, registry, entry)
@@ -520,7 +523,7 @@ class RedisTransport:
         held = self._stream_bytes + self._sent_bytes
         if held + batch_bytes > limit:
             raise Full(f"the hive's streams have {held >> 20} MiB of at most {limit >> 20} MiB")
-        begun = self._clock()
+        begun = self._steady()
         node = clients.node_of(self._client, self._keys.stream(drone, self._epoch))
         if begun < self._skipped_until.get(node, 0):
             raise PartAway(f"the node with the stream of drone {drone} did not answer just now")
@@ -534,8 +537,8 @@ class RedisTransport:
             if isinstance(error, Full) or not isinstance(self._client, RedisCluster):
                 raise
             # Each drone with a stream on this node would cost as long a wait.
-            if self._clock() - begun > SILENT_NODE_SECONDS:
-                self._skipped_until[node] = self._clock() + SKIP_NODE_SECONDS
+            if self._steady() - begun > SILENT_NODE_SECONDS:
+                self._skipped_until[node] = self._steady() + SKIP_NODE_SECONDS
             raise PartAway(f"the node with the stream of drone {drone}: {error}") from error
         if None in places:
             raise Away(f"the stream of drone {drone} keeps disappearing")
