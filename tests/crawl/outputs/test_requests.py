@@ -57,14 +57,22 @@ def test_what_comes_after_the_end(log, run, tmp_path):
     assert [row[2] for row in lines(tmp_path)] == ["http://a/", "http://b/"]
 
 
+def test_it_is_closed_without_having_been_opened(tmp_path):
+    """Another output could not be opened: Scrapy then closes them all."""
+    RequestLog({"JOBDIR": str(tmp_path)}).close_spider()
+
+
 def test_a_wait_begins_when_the_answer_has_ended(log, run, tmp_path, monkeypatch):
-    """As the host's wait does, and not some milliseconds later, when a busy machine hears of it."""
+    """As the host's wait does, and not some milliseconds later, when a busy machine hears of it. A
+    machine's clock that is set meanwhile changes no wait.
+    """
 
     async def main():
         (sent,), (left,) = run.requests
-        monkeypatch.setattr("time.time", lambda: 8.0)
+        monkeypatch.setattr("time.time", lambda: 3600.0)
+        monkeypatch.setattr("time.monotonic", lambda: 8.0)
         sent(1, "GET", "http://a/", None)
-        left(1, Outcome(200, at=5.0))
+        left(1, Outcome(200, at=7200.0, ended=5.0))
         sent(2, "GET", "http://a/2", None)
         run.ends.close()
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from webcrawl.base.model import Link, Outcome
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.run import Run
@@ -28,9 +29,8 @@ class RequestLog(Output):
 
     output = "requests"
 
-    def open(self, run: Run) -> None:
-        """Begin to hear of requests sent and answered, and open requests.log."""
-        super().open(run)
+    def __init__(self, values: CheckedSettings) -> None:
+        super().__init__(values)
         self._syncing: Future[None] | None = None  # the last sync, under way or ended
         self._timer: asyncio.TimerHandle | None = None  # of the next sync, once there is a new line
         self._log: SyncedLog | None = None  # None: no crawl is open
@@ -41,8 +41,13 @@ class RequestLog(Output):
         self._pause: Callable[[str], tuple[float, str]] = _no_pause
         # hosts of the requests that are sent, and not answered
         self._sent_out: dict[object, str] = {}
-        # when each host has ended its last answer, the latest last
+        # when each host has ended its last answer, the latest last; by time.monotonic, as people set
+        # the machine's clock
         self._answered: dict[str, float] = {}
+
+    def open(self, run: Run) -> None:
+        """Begin to hear of requests sent and answered, and open requests.log."""
+        super().open(run)
         if run.is_open:
             self._pause = run.crawl.parts.about.pause
             self._open(run.crawl.parts.db)
@@ -67,13 +72,13 @@ class RequestLog(Output):
         """
         if self._log is None:
             return
-        now = time.time()
         url = _as_known(url, link)
         host = host_of(url)
         last = self._answered.get(host)
-        waited = None if last is None else max(now - last, 0.0)
+        waited = None if last is None else max(time.monotonic() - last, 0.0)
         try:
-            self._log.write(request_line(now, method, url, link, waited, *self._pause(host)))
+            line = request_line(time.time(), method, url, link, waited, *self._pause(host))
+            self._log.write(line)
         except StoreError as error:
             self.run.fail(error)
             raise Untried(str(error)) from error
@@ -87,7 +92,8 @@ class RequestLog(Output):
         if host is not None:
             self._answered.pop(host, None)
             # The time from which its wait counts: the core may have been taken away since.
-            self._answered[host] = (outcome.at if outcome is not None else 0) or time.time()
+            ended = outcome.ended if outcome is not None else 0.0
+            self._answered[host] = ended or time.monotonic()
             if len(self._answered) > HOSTS:
                 del self._answered[next(iter(self._answered))]
 
