@@ -29,7 +29,9 @@ def descriptors(count):
 
 
 def bound_by_permissions():
-    """Permissions of files hold for this process too, if it is root's, for good (capset(2))."""
+    """Permissions of files hold for this thread too, and for those that it starts, if it is root's,
+    for good (capset(2)).
+    """
     if os.geteuid() == 0:
         none = struct.pack("=6I", 0, 0, 0, 0, 0, 0)
         assert ctypes.CDLL(None).capset(struct.pack("=Ii", 0x20080522, 0), none) == 0

@@ -3,10 +3,12 @@
 import gzip
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.support.fulltext import Texts, page
+from tests.support.prepared import bound_by_permissions
 from webcrawl.record.fulltext import text_search
 from webcrawl.record.fulltext.text_index import IndexContents
 from webcrawl.record.fulltext.text_search import MAX_PARENTHESES, IndexSearch
@@ -266,6 +268,18 @@ def test_no_index(tmp_path, name):
     (tmp_path / "warc/a.warc.gz").touch()
     with pytest.raises(StoreError, match="no index: `scrapy process"):
         IndexSearch(tmp_path)
+
+
+def test_no_index_beside_an_archive_that_may_not_be_read(tmp_path):
+    """It is not said that there is no archive."""
+    (tmp_path / "warc").mkdir(mode=0)
+
+    def search():
+        bound_by_permissions()  # of this thread alone
+        IndexSearch(tmp_path)
+
+    with ThreadPoolExecutor(1) as thread, pytest.raises(StoreError, match="Permission denied"):
+        thread.submit(search).result()
 
 
 def test_a_folder_that_cannot_be_written(job, tmp_path, monkeypatch):

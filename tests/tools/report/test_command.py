@@ -161,6 +161,15 @@ class TestCrawls:
 
         assert "logs/crawl.log lacks" in made(copy).text
 
+    def test_a_log_that_cannot_be_opened(self, copy):
+        """The page says why, and does not call it short."""
+        (copy / "logs/crawl.log").unlink()
+        (copy / "logs/crawl.log").mkdir()
+        text = made(copy).text
+
+        assert "The log cannot be read: [Errno 21] Is a directory" in text
+        assert "logs/crawl.log lacks" not in text
+
     def test_damaged_state(self, copy):
         """Rows and values that cannot be read are left out, and named."""
         tampered(

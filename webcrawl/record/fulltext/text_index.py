@@ -73,8 +73,10 @@ def _refuse_pipes(folder: Path) -> None:
 
 def how_to_build(folder: Path) -> str:
     """Return the advice how to build an index from the crawl's archive, if it has one."""
-    has_archive = any(folder.parent.glob("warc/*.warc*")) or any(folder.parent.glob("*.wacz"))
-    if not has_archive:
+    warc = folder.parent / "warc"
+    # `glob` finds nothing in a folder that may not be read, and `iterdir` raises
+    has_warc = warc.is_dir() and any(".warc" in path.name for path in warc.iterdir())
+    if not has_warc and not any(folder.parent.glob("*.wacz")):
         return "there is no archive to build one from: crawl again with index in OUTPUTS"
     jobdir, place = (shlex.quote(str(path)) for path in (folder.parent, for_reading(folder.parent)))
     return (

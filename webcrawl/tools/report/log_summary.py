@@ -10,6 +10,7 @@ from heapq import heapify, heappush, heapreplace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from webcrawl.base.errors import words_of
 from webcrawl.base.page_values import has_block_page
 from webcrawl.record.statistics import Statistics, count_log_line, host_if_any
 from webcrawl.store.disk import regular
@@ -173,6 +174,7 @@ class LogFindings:
     lines: int = 0
     damaged: int = 0  # lines that cannot be read
     missing: int = 0  # bytes that the checkpoint counts and the file does not have
+    unopened: dict[Path, str] = field(default_factory=dict)  # why a log cannot be opened
     seeds: SeedTable = field(default_factory=SeedTable)
     slowest: list[Extreme] = field(default_factory=list)
     largest: list[Extreme] = field(default_factory=list)
@@ -202,12 +204,16 @@ class LogFindings:
     ) -> int:
         """Add the lines between two places of a log, and return the place behind the last one.
 
-        The lines are added to `statistics` too. Nothing is read of a file that cannot be opened.
+        The lines are added to `statistics` too. Nothing is read of a file that is missing, or that
+        cannot be opened: then `unopened` says why.
         """
         place = start
         try:
             file = regular(path)
-        except OSError:
+        except FileNotFoundError:
+            return place
+        except OSError as error:
+            self.unopened[path] = words_of(error)
             return place
         with file:
             file.seek(start)

@@ -62,8 +62,10 @@ def _read_with_log(jobdir: Path, log: LogFindings) -> ReportSource:
         statistics_of_log = source.statistics
     # The findings may have those of other drones already.
     before = log.retried_block_pages.copy()
-    length = source.outputs.get(LOG, 0)
-    log.missing += length - log.read(jobdir / LOG, length, statistics=statistics_of_log)
+    path, length = jobdir / LOG, source.outputs.get(LOG, 0)
+    place = log.read(path, length, statistics=statistics_of_log)
+    if path not in log.unopened:
+        log.missing += length - place
     log.take_back_blocked(source.state.blocked_names)
     source.statistics.outcomes -= log.retried_block_pages - before
     return source
@@ -193,6 +195,7 @@ def unreadable_parts(source: ReportSource, log: LogFindings) -> Html | None:
         sentences.append(
             f"{numbers.count(log.damaged, 'line')} of {LOG} cannot be read and are left out."
         )
+    sentences += [f"The log cannot be read: {words}." for words in log.unopened.values()]
     if log.missing:
         sentences.append(f"{LOG} lacks {numbers.size(log.missing)} that the checkpoint counts.")
     if not source.has_full_statistics:
