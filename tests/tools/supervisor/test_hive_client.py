@@ -349,6 +349,20 @@ def test_a_drone_that_was_killed(asked, monkeypatch):
         one.ask("status")
 
 
+def test_drones_that_run_and_have_no_lease(asked, monkeypatch):
+    """It is not said that none runs: the server may be full, and renew no lease."""
+    folder, _ = asked
+    one = HiveClient(Settings(), str(folder), 1.0, None)
+    monkeypatch.setattr(one._target, "ask_server", lambda: replace(look_at(folder), leases={}))
+    (folder / "drone-0/state").mkdir()
+
+    with (
+        closing(Lock(folder / "drone-0/state")),
+        pytest.raises(NotRunning, match="drones run here, but none has reached the hive's server"),
+    ):
+        one.ask("status")
+
+
 def test_a_question_to_a_drone_that_was_killed(asked, monkeypatch):
     """The others answer all the same, and the answer says that it does not run."""
     folder, ask = asked

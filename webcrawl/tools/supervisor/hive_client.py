@@ -102,8 +102,16 @@ class HiveClient:
         return hive
 
     def _check_alive(self, hive: HiveView) -> None:
-        if not hive.leases:
-            raise NotRunning(f"{self._target.text}: no drone of this hive is running")
+        if hive.leases:
+            return
+        folder = self._target.folder
+        if folder is not None and any(map(folder.is_running, folder.all_drones())):
+            # A server that is full, or a replica, answers here and renews no lease
+            raise NotRunning(
+                f"{self._target.text}: drones run here, but none has reached the hive's server of "
+                "late: their logs say why"
+            )
+        raise NotRunning(f"{self._target.text}: no drone of this hive is running")
 
     def _progress(self, hive: HiveView) -> Mapping[str, Any]:
         """Return the answer to `status`. Raise NotRunning if the processes of all drones have ended."""
