@@ -136,3 +136,14 @@ def test_a_folder_that_cannot_be_looked_at(tmp_path, words):
     assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == [
         "[Errno 36] File name too long"
     ]
+
+
+@pytest.mark.parametrize("words", ["report {}", "export wacz {}"])
+def test_a_link_to_itself(tmp_path, words):
+    """What the system says of it is the one line, with each release of Python."""
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    done = command("webcrawl", *words.format(link).split())
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"{link}/hive.json: Too many levels of symbolic links\n"

@@ -563,7 +563,9 @@ class WaczExport(ToolCommand):
 
         jobdir = Path(args[0])
         figures = Counter[str]()
-        target = Path(opts.o) if opts.o else jobdir / f"{jobdir.resolve().name}.wacz"
+        # Path.resolve raises RuntimeError for a loop of symbolic links before Python 3.13
+        name = Path(os.path.realpath(jobdir)).name
+        target = Path(opts.o) if opts.o else jobdir / f"{name}.wacz"
         try:
             forgotten = Forgotten(records_in(jobdir))
             for line in pack(jobdir, target, time.time(), figures, forgotten):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -96,7 +97,8 @@ def _target(jobdir: Path, name: str | None) -> Path:
     path = jobdir / REPORT_NAME if name is None else Path(name)
     if path.is_dir():
         raise IsADirectoryError(f"{path}: a folder, not a file to write to")
-    is_inside = path.resolve().is_relative_to(jobdir.resolve())
+    # Path.resolve raises RuntimeError for a loop of symbolic links before Python 3.13
+    is_inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(jobdir))
     if is_inside and path.suffix.lower() not in (".html", ".htm"):
         raise PermissionError(f"{path}: in the crawl's own folder a report must end in .html")
     return path
