@@ -1,11 +1,13 @@
 """Statistics and crawl.log are one checkpoint."""
 
+import time
 from collections import Counter
 
 import pytest
 
 from tests.support.saving import prepared
-from webcrawl.base.model import Link, Outcome
+from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.saved_state import SavedStatistics, rename_answers
 from webcrawl.record.statistics import Statistics, count_log_line
@@ -23,7 +25,11 @@ class Run:
         self.db = CrawlDB(root / "state")
         self.outputs = Outputs(self.db, root)
         self.log = CrawlLog(self.outputs.open("logs/crawl.log"))
-        self.statistics = SavedStatistics(self.db, self.log, KEY).statistics if counts else None
+        self.statistics = (
+            SavedStatistics(self.db, self.log, KEY, CrawlClock(self.db)).statistics
+            if counts
+            else None
+        )
 
     def work(self, urls):
         for number in range(urls):
@@ -84,6 +90,18 @@ def test_a_crawl_that_kept_none(tmp_path):
     run = Run(tmp_path)
     assert (run.statistics.since, run.statistics.lines) == (length, 2)
     run.end()
+
+
+def test_the_series_over_time_is_of_the_crawls_time(tmp_path):
+    """A machine's clock that is set during a crawl does not stretch the crawl's time."""
+    run = Run(tmp_path)
+    body = Exchange("", b"", 200, b"", [], b"", b"x", b"", "", 0.0, None)
+    for ended, at in ((7.0, 0.0), (8.0, time.time())):
+        run.log.finished(Link("http://a.test/"), Outcome(200, at=at, ended=ended), body, [])
+    run.end()
+
+    series = run.statistics.series
+    assert (series.downloads, series.active) == ([1, 1], 2.0)
 
 
 def test_counters_of_an_earlier_version():

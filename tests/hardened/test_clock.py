@@ -63,9 +63,9 @@ def test_a_state_of_another_time(server, crawl, ahead):
     assert missing(server) == set()
 
 
-def test_when_a_host_is_due_is_told_in_the_clock_s_time(tmp_path):
-    """The figures and the report tell when a host is tried next as a clock shows it that was set
-    meanwhile.
+def test_times_are_told_in_the_clock_s_time(tmp_path):
+    """The figures and the report tell when a host is tried next, and when the crawl began, as a
+    clock shows it that was set meanwhile.
     """
     with FailingHosts(
         2, 30, lambda host, *_: 503 if host == "host2.test" else WHOLE
@@ -85,4 +85,8 @@ def test_when_a_host_is_due_is_told_in_the_clock_s_time(tmp_path):
 
     soon = pytest.approx(time.time() + 5000, abs=1500)  # as waits of deferred hosts are rounded up
     assert crawl.stats["deferred_due"] == soon
-    assert [host.due for host in read_source(crawl.jobdir).state.deferred] == [soon]
+    source = read_source(crawl.jobdir)
+    assert [host.due for host in source.state.deferred] == [soon]
+    begun = pytest.approx(time.time(), abs=1500)
+    assert crawl.stats["statistics"]["series"]["start"] == begun
+    assert source.statistics.series.start / 1000 == begun

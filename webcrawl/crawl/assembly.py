@@ -140,7 +140,8 @@ def _open(ground: Ground, kind: type[Crawl], opened: ExitStack) -> Parts:
     crawl_end = CrawlEnd(values["OUTAGE_END_WAIT"], clock(), shortens=not ground.around.awaits_ends)
     heed(ground.in_force, db, filters, frontier, robots.book, crawl_end)
 
-    saved, portions = SavedStatistics(db, ground.log, ground.key), Portions(db, ground.site_of)
+    saved = SavedStatistics(db, ground.log, ground.key, clock)
+    portions = Portions(db, ground.site_of)
     rename_answers(counters, saved.statistics)
     _features(ground, unkept, saved, rules.prioritizer)
     ground.moments.next_due.append(crawl_end.next_time)

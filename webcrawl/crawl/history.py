@@ -39,12 +39,13 @@ class HistoryKeeper:
         run = self._run()
         if run.saves_no_more or run.failed is not None or time.monotonic() < self._due:
             return
-        crawl, now = run.crawl, time.time()
-        begun = crawl.parts.statistics.series.start / 1000 or now  # 0: no download has ended
+        crawl = run.crawl
+        begun = crawl.parts.statistics.series.start / 1000  # 0: no download has ended
+        age = crawl.parts.clock() - begun if begun else 0.0
         try:
             if self._output is None:
                 self._output = crawl.parts.outputs.open(PATH)
-            self._output.write(line(moment(crawl.outlook.glance(), now)))
+            self._output.write(line(moment(crawl.outlook.glance(), time.time())))
         except StoreError as error:
             cause = error.__cause__
             is_lack = isinstance(cause, OSError) and is_ours(cause)
@@ -55,4 +56,4 @@ class HistoryKeeper:
             return
         # `look` is called once in SHORTEST seconds: half of that less, so that the call which comes at
         # about the right time finds the line due.
-        self._due = time.monotonic() + interval(now - begun) - SHORTEST / 2
+        self._due = time.monotonic() + interval(age) - SHORTEST / 2

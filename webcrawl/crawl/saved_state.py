@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 import msgpack
 
+from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.record.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB, Part
@@ -38,9 +40,10 @@ class SavedCounters(Part):
 class SavedStatistics(Part):
     """Restores statistics, saves them in checkpoints, and lets them hear of every end."""
 
-    def __init__(self, db: CrawlDB, log: CrawlLog, key: bytes) -> None:
+    def __init__(self, db: CrawlDB, log: CrawlLog, key: bytes, clock: CrawlClock) -> None:
         """Restore the statistics, and begin to hear of each line of the crawl log."""
         self._db = db
+        self._clock = clock
         self.statistics = Statistics(key)
         data = db.get(STATISTICS)
         if data is not None:
@@ -48,8 +51,16 @@ class SavedStatistics(Part):
         else:
             # A crawl of a version without statistics has lines in its log that they never heard.
             self.statistics.since = log.length
-        log.hearers.append(self.statistics.record_end)
+        log.hearers.append(self._record_end)
         db.join(self)
+
+    def _record_end(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        """Count the end of a URL at the crawl's time, as the series over time is of that.
+
+        By the machine's clock, which may be set, a crawl of a minute once took a year.
+        """
+        at = self._clock.at(outcome.ended) if outcome.ended else None
+        self.statistics.record_end(link, outcome, exchange, at)
 
     def need_scripts(self) -> dict[str, int]:
         """Return pages that show next to nothing without a browser; not of all hosts by name."""

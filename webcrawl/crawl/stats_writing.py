@@ -70,6 +70,8 @@ class StatsWriting:
         """Return the tables of the statistics, with the histograms of revisits."""
         parts = self._run.crawl.parts
         tables = statistics_of(parts.statistics)
+        if begun := tables["series"]["start"]:  # by the crawl's clock
+            tables["series"]["start"] = round(parts.clock.wall(begun))
         revisits = parts.revisiting.counts.figures() if parts.revisiting is not None else None
         if revisits is None:
             return tables

@@ -76,20 +76,22 @@ class Statistics:
         # media type and group, by Content-Type header
         self._media_types: dict[str, tuple[str, int]] = {}
 
-    def record_end(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Count the end of a URL (`crawl.crawl_log.Hearer`)."""
+    def record_end(
+        self, link: Link, outcome: Outcome, exchange: Exchange | None, at: float | None = None
+    ) -> None:
+        """Count the end of a URL. It came at the time `at`, or else at that of the outcome."""
         if exchange is None:
             self.count_unanswered(outcome.status, link.url, link.path)
         else:
             milliseconds = max(0, round(outcome.seconds * 1000))
-            at = round(outcome.at * 1000)
+            ended_at = outcome.at if at is None else at
             size = exchange.size
             is_block_page = bool(exchange.state.notes) and has_block_page(exchange.state.notes)
             self.count_answer(
                 outcome.status,
                 link.url,
                 link.path,
-                at,
+                round(ended_at * 1000),
                 milliseconds,
                 size,
                 exchange.content_type,

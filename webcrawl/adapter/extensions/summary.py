@@ -85,10 +85,12 @@ class Summary:
         former = self._crawl.parts.seeding.former
         if not former:
             return ""
-        first_answer = self._crawl.parts.statistics.series.start  # 0: none has come
+        parts = self._crawl.parts
+        first_answer = parts.statistics.series.start  # 0: none has come
         begun = ""
         if first_answer:
-            date = time.strftime("%Y-%m-%d", time.localtime(first_answer / 1000))
+            moment = parts.clock.wall(first_answer / 1000)
+            date = time.strftime("%Y-%m-%d", time.localtime(moment))
             begun = f" that began on {date}"
         seeds = shortened(str(getattr(self._crawler.spider, "seed_lists", "")))
         was = f" of a crawl{begun}, last run with the seeds {shortened(former)}"

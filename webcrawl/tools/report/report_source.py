@@ -363,16 +363,18 @@ def _read(jobdir: Path, snapshot: Snapshot) -> ReportSource:
     key = meta_row.key(snapshot)
     statistics = Statistics(key)
     has_full_statistics = False
+    checkpoint_at, clock_ahead = meta_row.times(snapshot)
     saved = unpacked("statistics")
     if saved:
         try:
             statistics.restore(saved)
+            if statistics.series.start:  # by the crawl's clock
+                statistics.series.start += round(clock_ahead * 1000)
             has_full_statistics = not statistics.since
         except (KeyError, TypeError, ValueError):
             unreadable.append("the statistics of the checkpoint cannot be read")
     tallies = unpacked("tallies")
     frontier = unpacked("frontier")
-    checkpoint_at, clock_ahead = meta_row.times(snapshot)
     outputs = lengths(snapshot)
     return ReportSource(
         jobdir=jobdir,
