@@ -281,6 +281,12 @@ class TestTabs:
         assert "/why?url=http%3A%2F%2Fa.example%2Fx" in tree.xpath("//tbody/tr/td/a/@href")[0]
         assert tree_of(visitor, "/log?find=b.example").xpath("//tbody/tr") == []
 
+    def test_a_log_that_cannot_be_read(self, visitor):
+        """It is not said to be empty."""
+        (visitor.jobdir / "logs/errors.log").mkdir()
+
+        assert "cannot be read: [Errno 21]" in tree_of(visitor, "/errors").text_content()
+
     def test_every_command_has_its_form(self, visitor):
         """The table of commands is the page of commands."""
         assert tree_of(visitor, "/commands").xpath("//div[@class='forms']//button/@value") == [

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webcrawl.base import numbers
+from webcrawl.base.errors import words_of
 from webcrawl.base.loading import missing
 from webcrawl.base.markup import Html, join, lines, tag
 from webcrawl.crawl.control.command import CommandError, NotRunning
@@ -275,7 +276,8 @@ async def _log_lines(watch: CrawlWatch, name: str, wanted: str) -> list[str]:
 def last_lines(jobdir: Path, name: str, wanted: str, max_lines: int) -> list[str]:
     """Return the last lines of a log that contain a text, the latest first.
 
-    Return none for a name that is not in LOGS, and if the file cannot be read.
+    Return none for a name that is not in LOGS, and if the file is missing; if it cannot be read, a
+    line that says why.
     """
     if name not in LOGS:
         return []
@@ -284,8 +286,10 @@ def last_lines(jobdir: Path, name: str, wanted: str, max_lines: int) -> list[str
             size = file.seek(0, 2)
             file.seek(max(size - LOG_TAIL_BYTES, 0))
             tail = file.read(LOG_TAIL_BYTES).decode("utf-8", "replace").split("\n")
-    except OSError:
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        return [f"cannot be read: {words_of(error)}"]
     if size > LOG_TAIL_BYTES:
         del tail[0]  # a part of a line
     found = [line[:MAX_LINE_CHARS] for line in reversed(tail) if line and wanted in line]
