@@ -173,6 +173,13 @@ class TestUnread:
         )
         assert "for http_proxy: set proxies in the environment: http_proxy=" in said
 
+    def test_of_the_browser(self):
+        """RENDER has the library that reads them loaded, and no setting of the user's names it."""
+        pytest.importorskip("scrapy_playwright.handler", reason="scrapy-playwright is missing")
+
+        given = settings(RENDER="all", PLAYWRIGHT_MAX_CONTEXTS=2)
+        assert list(setting_warnings(given, PLAIN())) == []
+
     def test_in_the_project(self):
         """What only the project's settings say is not looked at: they are its own."""
         assert list(setting_warnings(settings({"FOOBAR": 1}), PLAIN())) == []

@@ -31,7 +31,8 @@ from webcrawl.crawl.checks.scrapys import (
 )
 
 FIRST_OF_PATH = re.compile(r"\b([A-Za-z_]\w*)\.(?=[A-Za-z_])")  # the first name of a dotted path
-OUR_PACKAGES = frozenset(("scrapy", "webcrawl"))
+# scrapy-playwright is loaded for RENDER, which its settings do not name
+OUR_PACKAGES = frozenset(("scrapy", "scrapy_playwright", "webcrawl"))
 _PROXY_HINT = (
     "set proxies in the environment: http_proxy=http://HOST:PORT, and https_proxy "
     "(docs/scrapy-compatibility.md#proxies)"
