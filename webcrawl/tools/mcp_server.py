@@ -27,6 +27,7 @@ from mcp_types import (
 
 from webcrawl import __version__
 from webcrawl.base.errors import NothingFetched
+from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.checks import SettingError
 from webcrawl.library import crawl
@@ -98,7 +99,7 @@ class Budget:
         with self._lock:
             left = self._pages_left[domain]
             if left < pages:
-                raise Refused(403, f"{domain}: {left} pages are left of its budget")
+                raise Refused(403, f"{domain}: its budget has {count(left, 'page')} left")
             return self._run(url, host, domain, pages)
 
     def _run(self, url: str, host: str, domain: str, pages: int) -> Any:
@@ -122,12 +123,13 @@ class Budget:
         if self._served:
             self._served.append(self._folder / name)
         try:
-            titles = {page.url: page.title for page in running}
+            answers = [(page.url, page.status, page.title) for page in running]
         except (NothingFetched, StoreError) as error:
             raise Refused(502, str(error)) from error
         finally:
             fetched = int(running.stats.get("pages", 0))
             self._pages_left[domain] += max(pages - fetched, 0)
+        titles = {url: title for url, status, title in answers if 200 <= status < 300}
         return {"crawl": name, "pages": titles, "left": self._pages_left[domain]}
 
 

@@ -112,6 +112,7 @@ def test_a_crawl_within_scope_and_budget(folder, site):
             ("crawl", {"url": f"http://127.0.0.2:{port}/", "pages": 1}),
             ("crawl", {"url": "x", "pages": 1}),
             ("crawl", {"url": f"{site}/", "pages": 100}),
+            ("crawl", {"url": f"{site}/robots.txt", "pages": 1}),
             ("crawls", {}),
         ],
         "--allow-crawl",
@@ -119,15 +120,17 @@ def test_a_crawl_within_scope_and_budget(folder, site):
         *words,
     )
 
-    first, second, elsewhere, no_url, too_many, crawls = answers
+    first, second, elsewhere, no_url, too_many, not_found, crawls = answers
     assert [tool.name for tool in tools] == [*READING, "crawl"]
     assert not first[0], first[1]
     assert len(json.loads(first[1])["pages"]) == 3
     assert json.loads(first[1])["left"] == 2
-    assert second == (True, "127.0.0.1: 2 pages are left of its budget")
+    assert second == (True, "127.0.0.1: its budget has 2 pages left")
     assert elsewhere == (True, "127.0.0.2: may not be crawled; --allow-crawl names 127.0.0.1")
     assert no_url[0]
     assert too_many == (True, "pages: must be a whole number from 1 to 5")
+    # An answer that is no page costs nothing
+    assert (json.loads(not_found[1])["pages"], json.loads(not_found[1])["left"]) == ({}, 2)
     assert json.loads(first[1])["crawl"] in {one["name"] for one in json.loads(crawls[1])}
 
 

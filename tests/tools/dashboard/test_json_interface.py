@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.crawling import QUICK, Crawl
+from tests.support.crawling import QUICK, Crawl, copy_of
 from tests.support.dashboards import FIGURES, Crawls, dashboard, made
 from tests.support.plain_site import Site, serving
 from webcrawl.crawl.control.command import CommandError
@@ -119,6 +119,18 @@ class TestReading:
         assert (status, found["title"], found["text"]) == (200, "Desk", "A desk lamp.")
         _, part = asked(visitor, path, params={"url": url, "begin": 2, "most": 4})
         assert (part["text"], part["characters"]) == ("desk", 12)
+
+    def test_a_page_that_cannot_be_read(self, crawled, tmp_path):
+        """The answer names the command that finds the damage."""
+        folder, site = crawled
+        job = copy_of(folder / "job", tmp_path / "job")
+        for path in (job / "warc").glob("*.warc.gz"):
+            path.write_bytes(b"")
+        with dashboard(tmp_path) as visitor:
+            found = asked(visitor, "/crawls/job/page", params={"url": f"{site}/desk"})
+
+        why = f"{site}/desk: its records cannot be read; `webcrawl verify {job}` says why"
+        assert found == (404, {"error": why})
 
     @pytest.mark.parametrize(("rule", "status"), [("127.0.0.1", 404), ("other.test", 200)])
     def test_what_an_owner_wants_deleted(self, visitor, crawled, monkeypatch, rule, status):

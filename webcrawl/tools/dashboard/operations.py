@@ -5,7 +5,7 @@ Each row has a name, a sentence, its parameters as JSON Schema, and the function
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from webcrawl.base.loading import missing
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.crawl.control.commands import BY
 from webcrawl.crawl.page_reading import read_page
-from webcrawl.record.archives import Archives, from_the_beginning
+from webcrawl.record.archives import LOSS_PREFIX, Archives, from_the_beginning
 from webcrawl.record.warc.unpacked_stream import RecordStart
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
@@ -134,6 +134,13 @@ def _number(says: str, default: int, most: int) -> Schema:
 
 
 URL = _text("The URL, as a link to the page has it.")
+
+
+def _unreadable(crawl: WatchedCrawl, url: str, counters: Collection[str]) -> str:
+    """Return why the archive's records of a URL give no page. `counters`: of what was left out."""
+    if any(name.startswith(LOSS_PREFIX) for name in counters):
+        return f"{url}: its records cannot be read; `webcrawl verify {crawl.jobdir}` says why"
+    return f"{url}: its records refer to bodies of other records"
 
 
 class Operations:
@@ -273,12 +280,15 @@ class Operations:
         if not records:
             raise Refused(404, f"the archive has no answer of {url}: {explanation['reason']}")
         archives = Archives([], from_the_beginning, None, MAX_BODY_BYTES)
-        places = ((record["file"], RecordStart(record["offset"], 0)) for record in records)
-        answers = (archives.reread(name, place).download for name, place in places)
-        answer = next(filter(None, answers), None)
-        if answer is None:
-            raise Refused(404, f"{url}: its records refer to bodies of other records")
-        page = read_page(*answer, ())
+        counters: list[str] = []
+        for record in records:
+            read = archives.reread(record["file"], RecordStart(record["offset"], 0))
+            counters += read.counters
+            if read.download is not None:
+                break
+        else:
+            raise Refused(404, _unreadable(crawl, url, counters))
+        page = read_page(*read.download, ())
         forgotten = Forgotten(records_of(crawls_of(crawl.jobdir)))
         if forgotten.has(page.url, page.fetched_at):
             raise Refused(404, f"{url}: its owner has asked for what is stored to be deleted")
