@@ -11,6 +11,7 @@ from scrapy import Request
 
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter.browser_on_need import BrowserOnNeed, _unneeded_types
+from webcrawl.adapter.browser_views import views_of
 from webcrawl.base.model import Link
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.rendering.deciding import Deciding
@@ -165,3 +166,14 @@ def test_what_need_not_be_shown_is_not_loaded(values, left_out):
     of_crawl = {"RENDER_VIEWS": None, "RENDER_ACTIONS": None, "REQUISITES": False}
 
     assert _unneeded_types(of_crawl | values) == left_out
+
+
+def test_a_view_that_takes_too_long_has_a_reason():
+    """The log says so, although a TimeoutError has no text."""
+
+    class Slow:
+        async def screenshot(self, **_):
+            raise TimeoutError
+
+    views, failures = asyncio.run(views_of(Slow(), ["view"]))
+    assert (views, failures) == ((), ["view: not made within 15 s"])

@@ -42,7 +42,8 @@ async def views_of(page: Page, names: Sequence[str]) -> tuple[tuple[PageView, ..
             async with asyncio.timeout(VIEW_TIMEOUT):
                 data = await kind.make(page)
         except (PlaywrightError, TimeoutError) as error:
-            failures.append(f"{name}: {error or f'not made within {VIEW_TIMEOUT:.0f} s'}")
+            # A TimeoutError has no text
+            failures.append(f"{name}: {str(error) or f'not made within {VIEW_TIMEOUT:.0f} s'}")
             continue
         if len(data) > MAX_VIEW_BYTES:
             failures.append(f"{name}: {len(data)} bytes are more than {MAX_VIEW_BYTES}")
