@@ -11,6 +11,7 @@ import os
 import re
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from importlib.util import find_spec
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -27,7 +29,7 @@ from tests.support.crawling import Crawl, wait_until
 from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
-from tests.support.scripted_sites import Lively, Scripted, made
+from tests.support.scripted_sites import Lively, Scripted, Unruly, made
 from tests.support.warc_reader import read
 from webcrawl.adapter.rendering_check import BROWSER_NAMES, chromium
 from webcrawl.crawl.rendering.deciding import Need
@@ -593,6 +595,77 @@ def test_whole_pages(tmp_path):
     assert flaws == {"acted_partly": 1, "unsent": 1}, output  # /endless and /sending
     assert "1 page kept without what scripts would get by sending data" in output
     assert list(verify(crawl.jobdir, Counter())) == []
+
+
+@inside
+def test_no_page_is_lost_in_the_browser(tmp_path):
+    """A page with a download, or a document in no encoding, is kept; if there is no document, the
+    page stays as it was sent; a document that is too long is named.
+    """
+    with serving(Unruly) as site:
+        (tmp_path / "seeds.txt").write_text(f"{site}/")
+        settings = {
+            "RENDER": "all",
+            "RENDER_ACTIONS": "more",
+            "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": CHROMIUM}),
+            "DOWNLOAD_TIMEOUT": 20,
+            "DOWNLOAD_TRUNCATE": 10_000,
+        }
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+        assert crawl.run() == 0, crawl.output.read_text()
+
+    output = crawl.output.read_text()
+    assert crawl.stats["errors"] == 0, output
+    log = (crawl.jobdir / "logs/crawl.log").read_text()
+    statuses = {line.split()[3].rpartition("/")[2]: line.split()[1] for line in log.splitlines()}
+    assert {statuses[name] for name in Unruly.pages | Unruly.without} == {"200"}
+    assert {"by_attached", "by_leaving"} <= statuses.keys()
+    documents = {
+        record.fields["WARC-Target-URI"].rpartition("/")[2]: record.block
+        for path in (crawl.jobdir / "warc").glob("*.warc.gz")
+        for record in read(path)
+        if record.kind == "conversion"
+    }
+    assert [name for name in Unruly.pages if b"made" not in documents[name]] == []
+    assert documents.keys() & Unruly.without.keys() == set()
+    assert "3 pages kept as sent: the browser had no time, or gave no document" in output
+    assert "flaw/acted_partly" not in crawl.stats
+    assert "1 request of rendered pages refused or failed (503: 1)" in output
+    assert "1 document of the browser truncated at DOWNLOAD_TRUNCATE" in output
+    assert crawl.stats["rendering/pages"] == crawl.stats["browser/pages"]
+
+
+@inside
+def test_the_process_that_starts_the_browser_is_killed(tmp_path):
+    """It is started again, and the pages after the one that it had are rendered."""
+    with serving(Lively) as site:
+        urls = [f"{site}/{name}" for name in ("plain", "item/2", "item/3", "item/4")]
+        (tmp_path / "seeds.txt").write_text("\n".join([f"{site}/endless", *urls]))
+        settings = {
+            "URL_MAX_DEPTH": 0,
+            "RENDER": "all",
+            "RENDER_ACTIONS": "scroll",
+            "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": CHROMIUM}),
+            "PLAYWRIGHT_MAX_CONTEXTS": 1,
+            "DOWNLOAD_TIMEOUT": 20,
+        }
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+        Lively.requested.clear()
+        running = crawl.start()
+        wait_until(lambda: Lively.requested["/part/3"] > 0, pause=0.05)
+        crawler = running.process.pid
+        children = Path(f"/proc/{crawler}/task/{crawler}/children").read_text().split()
+        (driver,) = (
+            int(child)
+            for child in children
+            if b"run-driver" in Path(f"/proc/{child}/cmdline").read_bytes()
+        )
+        os.kill(driver, signal.SIGKILL)
+        assert running.wait() == 0, crawl.output.read_text()
+
+    output = crawl.output.read_text()
+    assert (crawl.stats["browser/pages"], crawl.stats["flaw/unrendered"]) == (len(urls), 1), output
+    assert "1 page kept as sent" in output
 
 
 @inside

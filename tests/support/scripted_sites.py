@@ -167,3 +167,42 @@ class Lively(Site):
             self.say(200, f"words of{self.path}".encode(), content_type="text/plain")
         else:
             self.say(404, b"", content_type="text/plain")
+
+
+def _made(script: str) -> str:
+    return f"<p>sent</p><script>document.body.append('made'); {script}</script>"
+
+
+class Unruly(Site):
+    """Pages that a browser shows, but not as pages mostly are."""
+
+    pages: ClassVar = {
+        "downloading": "<p>sent</p><iframe src=/file></iframe><script>document.body.append('made')</script>",
+        "asking": _made("fetch('/busy')"),
+        "unencodable": _made("document.body.append('\\ud800')"),
+        "a|b": _made(""),  # in Chromium's own URLs | is escaped
+        "encoding": _made(""),  # its head names an encoding that cannot encode
+        "long": _made("document.body.append('x'.repeat(20_000))"),
+    }
+    # The browser has no document of these
+    without: ClassVar = {
+        "attached": "<p>words</p><a href=/by_attached>by</a>",
+        "left": "<p>words</p><button onclick=\"location = 'about:blank'\">More</button>",
+        "leaving": "<p>words</p><a href=/by_leaving>by</a><script>location = 'about:blank'</script>",
+    }
+
+    def answer(self) -> None:
+        name = self.path[1:]
+        pages = self.pages | self.without
+        more = {"content_disposition": "attachment"} if name in ("attached", "file") else {}
+        if name == "robots.txt":
+            self.say(404, b"")
+        elif name == "busy":
+            self.say(503, b"")
+        elif name == "file":
+            self.say(200, b"\0" * 100, content_type="application/octet-stream", **more)
+        else:
+            links = "".join(f"<a href=/{one}>{one}</a>" for one in pages)
+            body = f"<!doctype html><title>{name}</title>{pages.get(name, links)}"
+            charset = "hex" if name == "encoding" else "utf-8"
+            self.say(200, body.encode(), content_type=f"text/html; charset={charset}", **more)

@@ -12,7 +12,6 @@ import logging
 import os
 import time
 from collections import Counter
-from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -22,8 +21,12 @@ from playwright.async_api import Error as PlaywrightError
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest, NotSupported
-from scrapy.http import Response, TextResponse
-from scrapy_playwright.handler import Config, ScrapyPlaywrightDownloadHandler
+from scrapy.http import Response
+from scrapy_playwright.handler import (
+    Config,
+    ScrapyPlaywrightDownloadHandler,
+    TargetClosedError,
+)
 from scrapy_playwright.page import PageMethod
 from scrapy_playwright.provider import PlaywrightBrowserProvider
 
@@ -34,6 +37,7 @@ from webcrawl.adapter.browser_page import (
     PageRendering,
     empty_tab,
     is_other_page,
+    keep_document,
     prepare,
     unfinished_document,
     wait_until_idle,
@@ -67,7 +71,7 @@ from webcrawl.net.browser_proxy import (
     refusal,
 )
 from webcrawl.net.logins import Logins
-from webcrawl.store.jobdir.stats_file import BROWSER_FAILED, REFUSED
+from webcrawl.store.jobdir.stats_file import BROWSER_FAILED, REFUSED, SERVER_ERRORS
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +80,7 @@ TAB_PAGES = 100  # pages of one origin that a tab shows, until it is closed with
 MAX_PAGE_REQUESTS = 200  # of one page; a script could request URLs of any number of hosts
 EARLY_FLAW = "rendered_early"  # the document of a page that was not done
 EMPTY_FLAW = "rendered_empty"  # a document without text
+CUT_FLAW = "rendered_truncated"  # a document that is longer than DOWNLOAD_TRUNCATE
 NONE_FLAW = "unrendered"  # there is no document: the page stays as it was sent
 PARTLY_FLAW = "acted_partly"  # RENDER_ACTIONS were not done when the time was up
 UNSENT_FLAW = "unsent"  # its scripts would have sent data, as by POST
@@ -111,6 +116,11 @@ class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ig
 
     async def start(self) -> None:
         await self._proxy.start()
+        await super().start()
+
+    async def restart(self) -> None:
+        """Start Playwright's own process again, which has ended."""
+        await self.close()
         await super().start()
 
     async def launch_browser(self) -> Browser:
@@ -232,11 +242,10 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         try:
             await self._make_room()
             async with asyncio.timeout(seconds) as rendering.limit:
-                response: TextResponse = await super().download_request(
-                    self._request_for_playwright(request, password, rendering, seconds)
-                )
-            self._take_document(exchange, response.text)
-            if not visible_text(response.text.encode(errors="replace"), "html").strip():
+                await self._show(request, password, rendering, seconds)
+            text = rendering.document
+            self._take_document(request, exchange, text)
+            if not visible_text(text.encode(errors="replace"), "html").strip():
                 reason = "the page has no text after its scripts have run"
                 self._note_flaw(request, exchange, EMPTY_FLAW, reason)
             is_finished = True
@@ -245,6 +254,9 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             raise DownloadCancelledError("the browser cannot be started") from error
         except (PlaywrightError, TimeoutError) as error:
             await self._take_unfinished(rendering, error)
+            # With a page, `_close_context` below notices that the browser has gone
+            if rendering.page is None and isinstance(error, TargetClosedError):
+                await self._stop_browser(getattr(self, "browser", None))
         finally:
             # First, so that nothing is downloaded any more for what the page still requests
             del self._renderings[password]
@@ -256,11 +268,25 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
                 await self._close_context(password)
         self._note_lacks(rendering)
 
+    async def _show(
+        self, request: Request, password: str, rendering: PageRendering, seconds: float
+    ) -> None:
+        """Show a page in the browser, and keep its document in `rendering`."""
+        try:
+            await super().download_request(
+                self._request_for_playwright(request, password, rendering, seconds)
+            )
+        except Exception:
+            # What comes after the document is of no use here, and fails for some pages: those that
+            # have begun a download, and those whose head names a type or encoding that is no text's
+            if not rendering.document:
+                raise
+
     async def _take_unfinished(self, rendering: PageRendering, error: Exception) -> None:
         """Take the document of a page that has not finished, if there is one, and note the flaw."""
         text = await unfinished_document(rendering.page)
         if text:
-            self._take_document(rendering.exchange, text)
+            self._take_document(rendering.request, rendering.exchange, text)
             await self._make_views(rendering, rendering.page)
         flaw = EARLY_FLAW if text else NONE_FLAW
         self._note_flaw(rendering.request, rendering.exchange, flaw, words_of(error))
@@ -271,7 +297,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         exchange = rendering.exchange
         exchange.state.views = rendering.views
         self._count(["browser/views"] * len(rendering.views))
-        if rendering.acted_partly:
+        if rendering.acted_partly and exchange.rendered:
             reason = f"more was left to do after {MAX_ROUNDS} rounds or {TIME_SHARE:.0%} of the page's time"
             self._note_flaw(request, exchange, PARTLY_FLAW, reason)
         if rendering.unsent:
@@ -317,9 +343,13 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._tabs[origin] = BrowserTab(password, page, used)
         return True
 
-    def _take_document(self, exchange: Exchange, text: str) -> None:
-        """Make the browser's document the body of the exchange."""
-        exchange.body = document_of(text, exchange)[: self._truncate]
+    def _take_document(self, request: Request, exchange: Exchange, text: str) -> None:
+        """Make the browser's document the body of the exchange, and note if it is too long."""
+        document = document_of(text, exchange)
+        if len(document) > self._truncate:
+            reason = f"its document has {len(document)} bytes, more than DOWNLOAD_TRUNCATE"
+            self._note_flaw(request, exchange, CUT_FLAW, reason)
+        exchange.body = document[: self._truncate]
         exchange.rendered = True
         self._count(["browser/pages"])
 
@@ -359,6 +389,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             our_methods.append(partial(act_on_page, rendering, self._actions, TIME_SHARE * seconds))
         if self._views:
             our_methods.append(partial(self._make_views, rendering))
+        our_methods.append(partial(keep_document, rendering))
         for_playwright = {
             "playwright": True,
             "playwright_context": page,
@@ -384,15 +415,30 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         except (PlaywrightError, TimeoutError) as error:
             line = "the browser did not close a page (%s), so it is stopped; the next page starts a new one"
             logger.warning(line, words_of(error))
-            await self._stop_browser()
+            await self._stop_browser(wrapper.context.browser)
 
-    async def _stop_browser(self) -> None:
-        # The attribute is missing if no browser runs any more
-        browser: Browser | None = getattr(self, "browser", None)
-        if browser is not None:
-            with suppress(PlaywrightError, TimeoutError):
-                async with asyncio.timeout(CLOSING_TIMEOUT):
-                    await browser.close()
+    async def _stop_browser(self, browser: Browser | None) -> None:
+        """Stop a browser, so that the next page starts another, unless that has been done."""
+        if browser is None:
+            return
+        try:
+            async with asyncio.timeout(CLOSING_TIMEOUT):
+                await browser.close()
+        except (PlaywrightError, TimeoutError):
+            # Playwright kills it after a while
+            return
+        # Other pages launch no browser meanwhile
+        async with self.browser_launch_lock:
+            # The attribute is missing if no browser runs any more
+            is_ours = browser is getattr(self, "browser", None)
+            if is_ours and browser.is_connected():
+                # Nobody has heard of its end, because Playwright's own process has ended before
+                del self.browser
+                self.context_wrappers.clear()
+                self._tabs.clear()
+                if hasattr(self, "context_semaphore"):
+                    self.context_semaphore = asyncio.Semaphore(self._max_pages)
+                await self.browser_provider.restart()
 
     def _end_crawl(self, request: Request, error: BrowserFailed) -> None:
         """End the crawl. The next run fetches the URL again."""
@@ -412,7 +458,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             return self._refuse(PROTOCOL, 403, "not requested by this page")
         rendering.requests_made += 1
         # The crawl's own client has fetched the page already
-        if rendering.requests_made == 1 or not is_other_page(url, rendering.request):
+        if rendering.requests_made == 1 or not is_other_page(url, rendering.url):
             return BrowserAnswer(
                 rendering.exchange.status, rendering.exchange.headers, rendering.exchange.body
             )
@@ -447,6 +493,9 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             return self._refuse("rules", 403, str(error))
         except Exception as error:  # noqa: BLE001 - a mistake in code was logged; the page continues without the answer
             return self._refuse("failed", 502, type(error).__name__)
+        # The page goes on without what it has asked for, and nobody asks again
+        if response.status in SERVER_ERRORS:
+            self._count_refusal(str(response.status))
         headers = [(name, value) for name, values in response.headers.items() for value in values]
         answer = BrowserAnswer(response.status, headers, response.body)
         # Flags say what a body lacks

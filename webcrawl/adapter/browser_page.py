@@ -44,6 +44,7 @@ class PageRendering:
 
     request: Request
     exchange: Exchange
+    url: str = ""  # as the browser writes it, which escapes | in a path
     requests_made: int = 0
     waiting: int = 0  # requests without an answer
     answered: asyncio.Event = field(default_factory=asyncio.Event)  # set while none is waiting
@@ -51,10 +52,12 @@ class PageRendering:
     limit: asyncio.Timeout | None = None  # shortened if the page wants to go elsewhere
     acted_partly: bool = False  # the time was up before RENDER_ACTIONS were done
     unsent: int = 0  # requests that would have sent data
+    document: str = ""  # once the page is done
     views: tuple[PageView, ...] = ()
     unviewed: list[str] = field(default_factory=list)  # why a view could not be made
 
     def __post_init__(self) -> None:
+        self.url = self.request.url
         self.answered.set()
 
     def begin_request(self) -> None:
@@ -70,15 +73,20 @@ class PageRendering:
 async def prepare(rendering: PageRendering, more: Any, page: Page, request: Request) -> None:
     """Set a page up before it is loaded, so that it cannot leave for another URL.
 
-    Its document would otherwise be that of the other URL. `more` is the user's own
-    `playwright_page_init_callback`, a function or its path; it is called last.
+    Its document would otherwise be that of the other URL. The first navigation is ours. `more` is
+    the user's own `playwright_page_init_callback`, a function or its path; it is called last.
     """
+    is_loaded = False
 
     async def keep_at_url(route: Route) -> None:
         """Abort a request by which the page itself, and not one of its frames, would leave."""
+        nonlocal is_loaded
         sent = route.request
         navigates_page = sent.is_navigation_request() and sent.frame.parent_frame is None
-        if navigates_page and is_other_page(sent.url, rendering.request):
+        if navigates_page and not is_loaded:
+            rendering.url = sent.url
+            is_loaded = True
+        if navigates_page and is_other_page(sent.url, rendering.url):
             # After any other error than this one the browser would show an error page of its own
             await route.abort("aborted")
             _shorten_limit(rendering.limit)
@@ -118,6 +126,11 @@ async def wait_until_idle(rendering: PageRendering, page: Page) -> None:
             return
 
 
+async def keep_document(rendering: PageRendering, page: Page) -> None:
+    """Take the document of a page that is done. Raise PlaywrightError if it has none."""
+    rendering.document = await document_of_page(page)
+
+
 async def empty_tab(page: Page) -> None:
     """End the scripts of a page, and drop what they have stored.
 
@@ -130,9 +143,22 @@ async def empty_tab(page: Page) -> None:
         await session.detach()
 
 
-def is_other_page(url: str, request: Request) -> bool:
-    """Return whether a URL is another page than the request's, whatever the fragments."""
-    return url.partition("#")[0] != request.url.partition("#")[0]
+async def document_of_page(page: Page) -> str:
+    """Return the document of a page.
+
+    Raise PlaywrightError for an empty document and the browser's error page: a page that was not
+    loaded leaves one of them, and scripts may lead to the former.
+    """
+    document = str(await page.content())
+    # Not before, because a script may just be leaving
+    if not page.url.startswith(("http://", "https://")):
+        raise PlaywrightError(f"the browser shows {page.url[:100]}")
+    return document
+
+
+def is_other_page(url: str, page_url: str) -> bool:
+    """Return whether a URL is another page's, whatever the fragments."""
+    return url.partition("#")[0] != page_url.partition("#")[0]
 
 
 def _shorten_limit(limit: asyncio.Timeout | None) -> None:
@@ -151,7 +177,7 @@ async def unfinished_document(page: Page | None) -> str:
         return ""
     try:
         async with asyncio.timeout(CLOSING_TIMEOUT):
-            return str(await page.content())
+            return await document_of_page(page)
     except (PlaywrightError, TimeoutError):
         # A script that never ends keeps the browser from answering
         return ""

@@ -35,6 +35,18 @@ COUNTED = {  # what is lost or is lacking, over all runs: the noun, and the rest
         "page",
         "kept as sent: the browser had no time, or gave no document (unrendered)",
     ),
+    "flaw/rendered_early": (
+        "page",
+        "not finished in the browser: the time was up, or its script led elsewhere (rendered_early)",
+    ),
+    "flaw/rendered_empty": (
+        "page",
+        "without text after its scripts had run in the browser (rendered_empty)",
+    ),
+    "flaw/rendered_truncated": (
+        "document",
+        "of the browser truncated at DOWNLOAD_TRUNCATE: the rest is not in the crawl (rendered_truncated)",
+    ),
     "flaw/acted_partly": (
         "page",
         "kept with a part of what scrolling and clicking would bring: the time was up (acted_partly)",

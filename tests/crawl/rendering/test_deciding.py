@@ -234,12 +234,13 @@ def test_what_is_no_page_is_never_rendered(deciding, body):
 
 
 def test_a_page_that_the_browser_failed_at_counts_as_the_same(deciding):
-    """A host whose pages never render does not keep the browser busy."""
+    """A host whose pages never render does not keep the browser busy. They are not rendered pages."""
     for _ in range(4):
         one = answer(SHELL)
         assert not deciding.record_rendering(deciding.wanted(one), SHELL, one, 20_000)
 
     assert deciding.wanted(answer(SHELL)) is None
+    assert deciding._counters["rendering/pages"] == 0
 
 
 def test_hosts_that_gain_most_are_worth_most(deciding):

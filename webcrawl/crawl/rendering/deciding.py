@@ -249,7 +249,7 @@ class Deciding:
             )
         self._counters.update(
             {
-                "rendering/pages": 1,
+                "rendering/pages": int(exchange.rendered),
                 "rendering/changed": int(differs),
                 "rendering/gained": text,
             }

@@ -79,6 +79,7 @@ WRONG = {
         "flaw/unknown_coding": "a compression that was not requested",
         "flaw/rendered_early": "a page in a browser that was still loading",
         "flaw/rendered_empty": "a page in a browser whose document has no text",
+        "flaw/rendered_truncated": "a page in a browser whose document is longer than DOWNLOAD_TRUNCATE",
         "flaw/unrendered": "a page for which the browser gave no document",
         "flaw/acted_partly": "a page in a browser with more to scroll or click than its time allows",
         "flaw/unsent": "a page in a browser whose scripts would have sent data; refused",
