@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.support.crawling import wait_until
+from tests.support.crawling import PATIENCE, wait_until
 from tests.support.endless_pipelines import Impatient
 from tests.support.examples import in_campaign
 from tests.support.named_sites import sites
@@ -156,7 +156,8 @@ def test_a_pipeline_that_does_not_close(tmp_path, web):
     crawl, running = endless(tmp_path, web, "AwaitingAtTheEnd")
     running.interrupt()
 
-    assert running.wait() == 1
+    # the crawl itself waits for a minute
+    assert running.wait(2 * PATIENCE) == 1
     assert "close_spider of a pipeline does not return [close_spider (" in crawl.output.read_text()
     assert crawl.run() == 0
     assert logged(crawl) == ALL

@@ -191,23 +191,21 @@ class TestStatistics:
         assert last["seconds"] > 0
 
     def test_tables_of_what_is_kept(self, tmp_path, simweb):
-        """After a failed store the tables, too, are those of the last checkpoint, which has no page
-        here.
+        """After a failed store the tables, too, are those of the last checkpoint, which has few of
+        the pages here, or none.
         """
         crawl = crawl_of(
             tmp_path, simweb(5, 200), ITEM_PIPELINES='{"tests.support.cli_components.SmallDisk": 0}'
         )
 
-        # no checkpoint but the first, however slow the machine is
-        assert crawl.run(CHECKPOINT_INTERVAL=3600) == 1
-        assert (crawl.stats["reason"], crawl.stats["pages"]) == ("store_failed", 0)
+        assert crawl.run() == 1
+        assert crawl.stats["reason"] == "store_failed"
         assert (
             f"{crawl.jobdir} has everything up to the last checkpoint" in crawl.output.read_text()
         )
-        assert (crawl.stats["statistics"]["documents"], crawl.stats["statistics"]["outcomes"]) == (
-            0,
-            {},
-        )
+        tables, pages = crawl.stats["statistics"], crawl.stats["pages"]
+        assert pages < 200
+        assert (tables["documents"], sum(tables["outcomes"].values())) == (pages, pages)
 
     def test_counters_go_on(self, tmp_path, simweb):
         """A crawl that was stopped and resumed counts all its pages."""
