@@ -446,25 +446,30 @@ def needs(jobdir):
     return {host: Need.unpack(data) for host, data in rows}
 
 
+def rendering_crawl(jobdir, urls, **settings):
+    """A crawl with Chromium from these seeds."""
+    seeds = jobdir.with_name("seeds.txt")
+    seeds.write_text("".join(f"{url}\n" for url in urls))
+    of_browser = {
+        "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": CHROMIUM}),
+        "DOWNLOAD_TIMEOUT": 20,
+    }
+    return Crawl(jobdir, {"seeds": seeds}, {**of_browser, **settings})
+
+
 @inside
 def test_pages_that_need_scripts_are_found(tmp_path):
     """They are rendered, and others are not; what was learnt of a host survives kill -9."""
     with serving(Scripted) as site:
         port = site.rpartition(":")[2]
         (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in Scripted.pages))
-        (tmp_path / "seeds.txt").write_text(
-            "".join(f"http://{name}:{port}/\n" for name in Scripted.pages)
+        crawl = rendering_crawl(
+            tmp_path / "job",
+            [f"http://{name}:{port}/" for name in Scripted.pages],
+            HOSTS_FILE=tmp_path / "hosts",
+            CHECKPOINT_INTERVAL=0.2,
+            RENDER="auto",
         )
-        settings = {
-            "HOSTS_FILE": tmp_path / "hosts",
-            "DOWNLOAD_TIMEOUT": 20,
-            "CHECKPOINT_INTERVAL": 0.2,
-        }
-        settings |= {
-            "RENDER": "auto",
-            "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": CHROMIUM}),
-        }
-        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
         running = crawl.start()
         wait_until(lambda: needs(crawl.jobdir).get("hollow.test", Need()).rendered >= 2, pause=0.05)
         running.kill()
@@ -510,10 +515,7 @@ def test_an_application_built_by_vite(tmp_path):
     late parts make.
     """
     with serving(Museum) as site:
-        (tmp_path / "seeds.txt").write_text(site)
-        launch = json.dumps({"executable_path": CHROMIUM})
-        settings = {"RENDER": "auto", "PLAYWRIGHT_LAUNCH_OPTIONS": launch, "DOWNLOAD_TIMEOUT": 20}
-        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+        crawl = rendering_crawl(tmp_path / "job", [site], RENDER="auto")
         assert crawl.run() == 0, crawl.output.read_text()
 
     records = [
@@ -537,19 +539,18 @@ def test_whole_pages(tmp_path):
         port = site.rpartition(":")[2]
         names = ("site.test", "other.test")
         (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in names))
-        (tmp_path / "seeds.txt").write_text(f"http://site.test:{port}/\n")
-        settings = {
-            "HOSTS_FILE": tmp_path / "hosts",
-            "URL_SCOPE": "host",
-            "REQUISITES": True,
-            "RENDER": "all",
-            "RENDER_ACTIONS": "all",
-            "RENDER_VIEWS": "view pdf",
-            "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": CHROMIUM}),
-            "DOWNLOAD_TIMEOUT": 6,
-            "CHECKPOINT_INTERVAL": 0.2,
-        }
-        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+        crawl = rendering_crawl(
+            tmp_path / "job",
+            [f"http://site.test:{port}/"],
+            HOSTS_FILE=tmp_path / "hosts",
+            URL_SCOPE="host",
+            REQUISITES=True,
+            RENDER="all",
+            RENDER_ACTIONS="all",
+            RENDER_VIEWS="view pdf",
+            DOWNLOAD_TIMEOUT=6,
+            CHECKPOINT_INTERVAL=0.2,
+        )
         running = crawl.start()
         wait_until(lambda: Lively.requested["/clicked"] > 0, pause=0.05)
         running.kill()
@@ -603,15 +604,13 @@ def test_no_page_is_lost_in_the_browser(tmp_path):
     page stays as it was sent; a document that is too long is named.
     """
     with serving(Unruly) as site:
-        (tmp_path / "seeds.txt").write_text(f"{site}/")
-        settings = {
-            "RENDER": "all",
-            "RENDER_ACTIONS": "more",
-            "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": CHROMIUM}),
-            "DOWNLOAD_TIMEOUT": 20,
-            "DOWNLOAD_TRUNCATE": 10_000,
-        }
-        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+        crawl = rendering_crawl(
+            tmp_path / "job",
+            [f"{site}/"],
+            RENDER="all",
+            RENDER_ACTIONS="more",
+            DOWNLOAD_TRUNCATE=10_000,
+        )
         assert crawl.run() == 0, crawl.output.read_text()
 
     output = crawl.output.read_text()
@@ -640,16 +639,14 @@ def test_the_process_that_starts_the_browser_is_killed(tmp_path):
     """It is started again, and the pages after the one that it had are rendered."""
     with serving(Lively) as site:
         urls = [f"{site}/{name}" for name in ("plain", "item/2", "item/3", "item/4")]
-        (tmp_path / "seeds.txt").write_text("\n".join([f"{site}/endless", *urls]))
-        settings = {
-            "URL_MAX_DEPTH": 0,
-            "RENDER": "all",
-            "RENDER_ACTIONS": "scroll",
-            "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": CHROMIUM}),
-            "PLAYWRIGHT_MAX_CONTEXTS": 1,
-            "DOWNLOAD_TIMEOUT": 20,
-        }
-        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+        crawl = rendering_crawl(
+            tmp_path / "job",
+            [f"{site}/endless", *urls],
+            URL_MAX_DEPTH=0,
+            RENDER="all",
+            RENDER_ACTIONS="scroll",
+            PLAYWRIGHT_MAX_CONTEXTS=1,
+        )
         Lively.requested.clear()
         running = crawl.start()
         wait_until(lambda: Lively.requested["/part/3"] > 0, pause=0.05)
@@ -674,19 +671,13 @@ def test_replays_are_compared(tmp_path, monkeypatch):
     lacks is named, and so is a page that has changed. Then the exit status is 1.
     """
     with serving(Lively) as site:
-        (tmp_path / "seeds.txt").write_text(f"{site}/clicked\n{site}/canvas\n")
-        settings = {
-            "URL_MAX_DEPTH": 0,
-            "RENDER": "all",
-            "RENDER_ACTIONS": "more",
-            "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": CHROMIUM}),
-            "DOWNLOAD_TIMEOUT": 20,
-        }
+        urls = [f"{site}/clicked", f"{site}/canvas"]
+        settings = {"URL_MAX_DEPTH": 0, "RENDER": "all", "RENDER_ACTIONS": "more"}
         for name, more in (
             ("whole", {"REQUISITES": True, "RENDER_VIEWS": "view"}),
             ("lacking", {}),
         ):
-            crawl = Crawl(tmp_path / name, {"seeds": tmp_path / "seeds.txt"}, settings | more)
+            crawl = rendering_crawl(tmp_path / name, urls, **settings, **more)
             assert crawl.run() == 0, crawl.output.read_text()
             packed = command(
                 "webcrawl", "export", "wacz", crawl.jobdir, "-o", f"{crawl.jobdir}.wacz"

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from tests.support.commands import command
-from tests.support.crawling import QUICK, SETTINGS, wait_until
+from tests.support.crawling import PATIENT, QUICK, SETTINGS, wait_until
 from tests.support.hives import (
     NAME,
     Hive,
@@ -27,8 +27,6 @@ from webcrawl.lab.simweb.web_answers import WebRequest
 from webcrawl.tools.verify_crawl import verify
 
 SIZE, SLOW = (2000, 3000), 0.02
-# on a busy machine a handshake may need seconds, and a host that nobody reached is missing
-PATIENT = {"DOWNLOAD_TIMEOUT": 4, "DNS_TIMEOUT": 4}
 # only depth and page budgets bound them, or they are long
 ENDLESS = {"trap_numbers", "trap_facets", "trap_growing"}
 PAGE = [kind for kind in GROUPS["page"] if kind not in ENDLESS]

@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 
 import pytest
 
-from tests.support.crawling import POLITE, Crawl, wait_until
+from tests.support.crawling import PATIENT, POLITE, Crawl, wait_until
 from tests.support.examples import in_campaign
 from tests.support.outages import without_late
 from tests.support.quick_exclusion import FILTERS
@@ -40,7 +40,6 @@ HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLE
 )
 TRAPS = [kind for kind in GROUPS["page"] if kind.startswith("trap_") and kind not in ENDLESS]
 RETRY_WAIT = 0.1
-PATIENT = {"DOWNLOAD_TIMEOUT": 4, "DNS_TIMEOUT": 4}  # seconds in which a busy machine answers, too
 
 
 @pytest.fixture(name="crawl")

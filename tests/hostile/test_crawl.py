@@ -11,7 +11,7 @@ from ipaddress import IPv4Address
 import pytest
 
 from tests.support.cases import cases
-from tests.support.crawling import SETTINGS, Crawl
+from tests.support.crawling import PATIENT, SETTINGS, Crawl
 from tests.support.hostile import BOMBS, MISDEEDS, rows
 from tests.support.hostile_site import page, site
 from tests.support.warc_reader import read
@@ -76,8 +76,7 @@ class TestOutcomes:
         (tmp_path / "seeds.txt").write_text("\n".join(urls))
         # the server floods from the thread that also answers for names, and all hosts are requested
         # at once: a connection must not need as long as its host may
-        patience = {"DOWNLOAD_TIMEOUT": 4, "DNS_TIMEOUT": 4}
-        settings = {"DNS_NAMESERVERS": server.nameserver, "DOWNLOAD_TRUNCATE": 2**18, **patience}
+        settings = {"DNS_NAMESERVERS": server.nameserver, "DOWNLOAD_TRUNCATE": 2**18, **PATIENT}
         crawl = Crawl(
             tmp_path / "job",
             {"seeds": tmp_path / "seeds.txt"},

@@ -3,7 +3,6 @@
 """
 
 import ast
-import json
 import subprocess
 import sys
 
@@ -200,37 +199,6 @@ def own_imports():
     return graph
 
 
-@pytest.fixture(name="loaded", scope="module")
-def _loaded():
-    """Which packages one process has of those that not all may load: after it imported the rooms
-    below, and after all modules, but those of the Bloom filter.
-    """
-    bloom = ("webcrawl.frontier.seen.bloom", "webcrawl.frontier.seen.bloomfile")
-    needs_playwright = ("adapter.browser", "adapter.browser_page")
-    others = [
-        module
-        for module in MODULES
-        if module not in bloom and not module.endswith(("__main__", *needs_playwright))
-    ]
-    core = [
-        module
-        for module in others
-        if module in PLAIN and house.room_of(module) not in ("adapter", "tools", "lab")
-    ]
-    code = f"""
-import json, sys
-import {", ".join(core)}
-by_core = sorted({FRAMEWORKS!r} & set(sys.modules))
-import {", ".join(others)}
-print(json.dumps({{"by core": by_core, "by all": sorted(sys.modules)}}))
-"""
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=house.ROOT
-    )
-    assert (run.returncode, run.stderr.strip()) == (0, "")
-    return json.loads(run.stdout)
-
-
 class TestRooms:
     def test_every_module_has_its_room(self):
         """All of the package lies in the eleven rooms, but the documented modules beside them."""
@@ -257,15 +225,45 @@ class TestRooms:
         """Other modules import no package but the standard library and those listed."""
         assert {name: found for name in PLAIN if (found := strangers(house.graph_of()[name]))} == {}
 
-    def test_the_rooms_below_run_without_scrapy(self, loaded):
+    def test_the_rooms_below_run_without_scrapy(self):
         """Importing them, with all third packages, loads neither Scrapy nor Twisted."""
-        assert loaded["by core"] == []
+        core = [
+            module for module in PLAIN if house.room_of(module) not in ("adapter", "tools", "lab")
+        ]
+        code = (
+            f"import sys, {', '.join(core)}; sys.exit(str({FRAMEWORKS!r} & set(sys.modules) or ''))"
+        )
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=house.ROOT,
+        )
 
-    def test_pybloom_is_for_its_store_only(self, loaded):
+        assert (run.returncode, run.stderr.strip()) == (1, ""), run.stderr
+
+    def test_pybloom_is_for_its_store_only(self):
         """No module but the Bloom filter's own two loads pybloom-live, which is built where it is
         installed.
         """
-        assert "pybloom_live" not in loaded["by all"]
+        bloom = ("webcrawl.frontier.seen.bloom", "webcrawl.frontier.seen.bloomfile")
+        names = [module for module in MODULES if module not in bloom]
+        names = [
+            name
+            for name in names
+            if not name.endswith(("__main__", "adapter.browser", "adapter.browser_page"))
+        ]  # that needs Playwright
+        code = f"import sys, {', '.join(names)}; sys.exit('pybloom_live' in sys.modules)"
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=house.ROOT,
+        )
+
+        assert (run.returncode, run.stderr.strip()) == (0, "")
 
     def test_one_folder_knows_the_hives_server(self):
         """No module but those of one folder imports redis; the hive calls a transport."""

@@ -46,6 +46,8 @@ QUICK = {
     "DNS_TIMEOUT": 20,
 }
 """For webs in which nothing is slow on purpose: the machine may be."""
+PATIENT = {"DOWNLOAD_TIMEOUT": 4, "DNS_TIMEOUT": 4}
+"""For webs in which something never answers: on a busy machine the others may need seconds."""
 _forked = get_context("forkserver")
 _forked.set_forkserver_preload(["tests.support.crawling_loaded"])
 

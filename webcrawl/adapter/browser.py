@@ -244,7 +244,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             async with asyncio.timeout(seconds) as rendering.limit:
                 await self._show(request, password, rendering, seconds)
             text = rendering.document
-            self._take_document(request, exchange, text)
+            self._take_document(rendering, text)
             if not visible_text(text.encode(errors="replace"), "html").strip():
                 reason = "the page has no text after its scripts have run"
                 self._note_flaw(request, exchange, EMPTY_FLAW, reason)
@@ -286,7 +286,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         """Take the document of a page that has not finished, if there is one, and note the flaw."""
         text = await unfinished_document(rendering.page)
         if text:
-            self._take_document(rendering.request, rendering.exchange, text)
+            self._take_document(rendering, text)
             await self._make_views(rendering, rendering.page)
         flaw = EARLY_FLAW if text else NONE_FLAW
         self._note_flaw(rendering.request, rendering.exchange, flaw, words_of(error))
@@ -343,12 +343,13 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._tabs[origin] = BrowserTab(password, page, used)
         return True
 
-    def _take_document(self, request: Request, exchange: Exchange, text: str) -> None:
+    def _take_document(self, rendering: PageRendering, text: str) -> None:
         """Make the browser's document the body of the exchange, and note if it is too long."""
+        exchange = rendering.exchange
         document = document_of(text, exchange)
         if len(document) > self._truncate:
             reason = f"its document has {len(document)} bytes, more than DOWNLOAD_TRUNCATE"
-            self._note_flaw(request, exchange, CUT_FLAW, reason)
+            self._note_flaw(rendering.request, exchange, CUT_FLAW, reason)
         exchange.body = document[: self._truncate]
         exchange.rendered = True
         self._count(["browser/pages"])

@@ -30,7 +30,7 @@ class StatsWriting:
         errors: Callable[[], int],
         tell: Callable[[dict[str, Any]], object] | None = None,
     ) -> None:
-        """`errors`: how many pages ended with an error of somebody's code.
+        """`errors` returns how many unexpected errors the code of spider, pipelines or crawl has raised.
 
         `tell` gets the figures each time.
         """
@@ -42,7 +42,7 @@ class StatsWriting:
         self._begun = time.monotonic()
 
     def begin(self) -> None:
-        """From now on write to the file what each checkpoint has."""
+        """Write the figures of each checkpoint to the file, from now on."""
         run, folder = self._run, self._folder
         run.keeping.kept = run.crawl.stats() | {"statistics": self._tables()}
         run.keeping.taken.append(self.save)

@@ -206,7 +206,7 @@ SAVED_PARTS = ("types", "domains", "truncated", "scripted", "hosts", "series")
 
 
 class DiscoveryPath(NamedTuple):
-    """What the discovery path of a URL says of it."""
+    """Facts about a URL that its discovery path tells."""
 
     is_robots: bool
     is_probe: bool

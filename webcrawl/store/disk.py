@@ -42,6 +42,14 @@ def is_there(path: Path) -> bool:
     return True
 
 
+def resolved(path: Path) -> Path:
+    """Return the absolute path without symbolic links.
+
+    Before Python 3.13 Path.resolve raises RuntimeError for a loop of links; here opening it fails.
+    """
+    return Path(os.path.realpath(path))
+
+
 OTHERS = 0o077  # mode bits by which others than the owner reach a file
 
 

@@ -191,21 +191,25 @@ class TestStatistics:
         assert last["seconds"] > 0
 
     def test_tables_of_what_is_kept(self, tmp_path, simweb):
-        """After a failed store the tables, too, are those of the last checkpoint, which has few of
-        the pages here, or none.
+        """After a failed store the tables, too, are those of the last checkpoint, which has no page
+        here, or few on a busy machine.
         """
         crawl = crawl_of(
             tmp_path, simweb(5, 200), ITEM_PIPELINES='{"tests.support.cli_components.SmallDisk": 0}'
         )
 
         assert crawl.run() == 1
-        assert crawl.stats["reason"] == "store_failed"
-        assert (
-            f"{crawl.jobdir} has everything up to the last checkpoint" in crawl.output.read_text()
+        said = crawl.output.read_text()
+        assert f"{crawl.jobdir} has everything up to the last checkpoint" in said
+        # the first comes after five seconds, which a busy machine may need
+        checkpoints = re.findall(r"checkpoint in [\d.]+ s: (\d+) page", said)
+        kept = int(checkpoints[-1]) if checkpoints else 0
+        assert kept < 200
+        assert (crawl.stats["reason"], crawl.stats["pages"]) == ("store_failed", kept)
+        assert (crawl.stats["statistics"]["documents"], crawl.stats["statistics"]["outcomes"]) == (
+            kept,
+            {"200": kept} if kept else {},
         )
-        tables, pages = crawl.stats["statistics"], crawl.stats["pages"]
-        assert pages < 200
-        assert (tables["documents"], sum(tables["outcomes"].values())) == (pages, pages)
 
     def test_counters_go_on(self, tmp_path, simweb):
         """A crawl that was stopped and resumed counts all its pages."""

@@ -156,5 +156,5 @@ def _as_known(url: str, link: Link | None) -> str:
 
 
 def _no_pause(_: str) -> tuple[float, str]:
-    """Return the pause before a request of which no rule is known: no crawl is open."""
+    """Return no pause and no rule, as long as no crawl is open."""
     return 0.0, ""

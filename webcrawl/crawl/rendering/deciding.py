@@ -224,7 +224,7 @@ class Deciding:
         return Wanted(host, is_shell, need.worth if need.rendered else self._mean_worth())
 
     def _mean_worth(self) -> float:
-        """Return the worth that is expected of a host of which nothing is known: that of all."""
+        """Return the worth to expect of a host without rendered pages: the mean of all hosts."""
         return self._counters["rendering/gained"] / max(self._counters["browser/milliseconds"], 1)
 
     def record_rendering(

@@ -24,7 +24,7 @@ from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.program import PYTHON, ExitStatus, environment, program
 from webcrawl.base.readable import count, readable
-from webcrawl.store.disk import is_there, own_folder
+from webcrawl.store.disk import is_there, own_folder, resolved
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import (
     SETTINGS_OPTION,
@@ -301,7 +301,7 @@ def _forgotten(crawls: list[Path]) -> Forgotten:
 
 
 def _note_sources(sources: list[str], note: Path) -> None:
-    """Write down of which archives the documents in a folder are made.
+    """Note in the folder of the documents from which archives they are made.
 
     Raise ValueError if an interrupted export has begun with other archives there.
     """
@@ -563,9 +563,7 @@ class WaczExport(ToolCommand):
 
         jobdir = Path(args[0])
         figures = Counter[str]()
-        # Path.resolve raises RuntimeError for a loop of symbolic links before Python 3.13
-        name = Path(os.path.realpath(jobdir)).name
-        target = Path(opts.o) if opts.o else jobdir / f"{name}.wacz"
+        target = Path(opts.o) if opts.o else jobdir / f"{resolved(jobdir).name}.wacz"
         try:
             forgotten = Forgotten(records_in(jobdir))
             for line in pack(jobdir, target, time.time(), figures, forgotten):

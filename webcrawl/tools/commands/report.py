@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from webcrawl.base.program import program
+from webcrawl.store.disk import resolved
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import (
     ToolCommand,
@@ -97,8 +97,7 @@ def _target(jobdir: Path, name: str | None) -> Path:
     path = jobdir / REPORT_NAME if name is None else Path(name)
     if path.is_dir():
         raise IsADirectoryError(f"{path}: a folder, not a file to write to")
-    # Path.resolve raises RuntimeError for a loop of symbolic links before Python 3.13
-    is_inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(jobdir))
+    is_inside = resolved(path).is_relative_to(resolved(jobdir))
     if is_inside and path.suffix.lower() not in (".html", ".htm"):
         raise PermissionError(f"{path}: in the crawl's own folder a report must end in .html")
     return path
