@@ -124,7 +124,7 @@ def guided(folder: Path, name: str, seed: int, seconds: float) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("targets", nargs="*", help=f"all, or some of {' '.join(TARGETS)}")
+    parser.add_argument("targets", nargs="*", help=f"by default all: {' '.join(TARGETS)}")
     parser.add_argument("--minutes", type=float, default=1.0, help="for all targets together")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="determines the inputs")
     kept = "with atheris, guided by branches; FOLDER keeps the inputs that reached new ones, for the next run"

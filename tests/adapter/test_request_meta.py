@@ -16,6 +16,7 @@ from tests.support.crawling import Crawl, wait_until
 from tests.support.net_proxy import Proxy, proxying
 from tests.support.net_socks import Socks, socks_proxy
 from tests.support.plain_site import Site, serving
+from tests.support.ports import free_port
 from webcrawl.adapter.request_meta import RequestOptions
 from webcrawl.adapter.request_trip import attach_trip
 from webcrawl.base.model import Link
@@ -236,8 +237,8 @@ class TestProxies:
     def test_the_crawl_waits_for_a_proxy(self, crawl, here):
         """A proxy that is away costs no URL: the crawl says so, waits, and goes on when it is back."""
         port, proxy = here.rpartition(":")[2], Proxy()
-        with proxying(Proxy()) as address:
-            pass
+        proxys_port = free_port()
+        address = f"127.0.0.1:{proxys_port}"
         shown = []
 
         def back(made):
@@ -245,7 +246,7 @@ class TestProxies:
             wait_until(
                 lambda: "it is not used for" in output.read_text() if output.exists() else False
             )
-            shown.append(proxying(proxy, int(address.rpartition(":")[2])))
+            shown.append(proxying(proxy, proxys_port))
             shown[0].__enter__()
 
         try:

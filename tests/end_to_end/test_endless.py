@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.support.crawling import PATIENCE, wait_until
+from tests.support.crawling import wait_until
 from tests.support.endless_pipelines import Impatient
 from tests.support.examples import in_campaign
 from tests.support.named_sites import sites
@@ -32,8 +32,10 @@ def _web():
         yield web
 
 
-def endless(tmp_path, web, name, **settings):
-    """A crawl that has come to where this pipeline, or the spider, does not return."""
+def endless(tmp_path, web, name, reached="/7", **settings):
+    """A crawl that has come to where this pipeline, or the spider, does not return: it has asked for
+    the path `reached`.
+    """
     crawl = web.crawl(
         tmp_path,
         [HOST],
@@ -45,7 +47,7 @@ def endless(tmp_path, web, name, **settings):
         running = crawl.start()
     else:
         running = crawl.start(ITEM_PIPELINES=json.dumps({f"{OURS}.{name}": 300}))
-    wait_until(lambda: any(requested.path == "/7" for requested in web.requested))
+    wait_until(lambda: any(requested.path == reached for requested in web.requested))
     time.sleep(0.5)
     return crawl, running
 
@@ -151,13 +153,19 @@ def test_a_second_signal_while_code_blocks(tmp_path, web, monkeypatch):
     assert "does not return" in crawl.output.read_text()
 
 
-def test_a_pipeline_that_does_not_close(tmp_path, web):
-    """A crawl that is told to stop ends without it: the state is saved, and the status is not 0."""
-    crawl, running = endless(tmp_path, web, "AwaitingAtTheEnd")
-    running.interrupt()
+@pytest.mark.parametrize("stop", ["signal", "command"])
+@pytest.mark.parametrize(("delay", "reached"), [(0.5, "/"), (0, "/7")])
+def test_a_pipeline_that_does_not_close(tmp_path, web, stop, delay, reached):
+    """A crawl that is told to stop, in the middle or after its last page, ends without it: the state
+    is saved, and the status is not 0.
+    """
+    crawl, running = endless(tmp_path, web, "AwaitingAtTheEnd", reached, POLITENESS_MIN_DELAY=delay)
+    if stop == "signal":
+        running.interrupt()
+    else:
+        client.Client(crawl.jobdir, 60).ask("stop")
 
-    # the crawl itself waits for a minute
-    assert running.wait(2 * PATIENCE) == 1
+    assert running.wait() == 1
     assert "close_spider of a pipeline does not return [close_spider (" in crawl.output.read_text()
-    assert crawl.run() == 0
+    assert crawl.run(POLITENESS_MIN_DELAY=0) == 0
     assert logged(crawl) == ALL

@@ -13,8 +13,6 @@ from scrapy.utils.defer import deferred_from_coro
 logger = logging.getLogger(__name__)
 
 LOST_ITEMS = "feedexport/lost_items"  # among Scrapy's stats: items that an exporter did not take
-# By a signal (Scrapy's reason) or by command: the crawl ends within seconds
-HURRIED_REASONS = frozenset(("shutdown", "stopped"))
 
 
 @dataclass(slots=True)

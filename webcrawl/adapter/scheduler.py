@@ -22,7 +22,6 @@ from twisted.internet.defer import Deferred
 from webcrawl.adapter.answer_withholder import AnswerReader, AnswerWithholder
 from webcrawl.adapter.commanded_crawl import apply_commands
 from webcrawl.adapter.crawl_end import (
-    HURRIED_REASONS,
     EndedBadly,
     RunEnd,
     close_spider,
@@ -73,7 +72,12 @@ from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.net.thread_start import start_threads
 from webcrawl.store.errors import StateLocked, StoreError
-from webcrawl.store.jobdir.stats_file import BROKEN_REASONS, FINISHED, STORE_FAILED
+from webcrawl.store.jobdir.stats_file import (
+    BROKEN_REASONS,
+    FINISHED,
+    HURRIED_REASONS,
+    STORE_FAILED,
+)
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
@@ -588,10 +592,7 @@ class FrontierScheduler:
     @property
     def is_hurried(self) -> bool:
         """Return whether the crawl was told to stop, by command or signal, perhaps while it closes."""
-        engine = self.waker.engine
-        return self.end.reason in HURRIED_REASONS or (
-            engine is not None and engine.was_told_to_stop
-        )
+        return self.waker.engine is not None and self.waker.engine.was_told_to_stop
 
     def _exit_failure(self) -> EndedBadly | None:
         """Return the error that gives the command exit status 1, or None if the crawl ended well."""

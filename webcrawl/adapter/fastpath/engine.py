@@ -10,6 +10,8 @@ from typing import Any
 from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 
+from webcrawl.store.jobdir.stats_file import HURRIED_REASONS
+
 
 class LenientRequestSet(set[Request]):
     """A set whose `remove` accepts a missing member, because a page that was given up may come back."""
@@ -52,11 +54,14 @@ class EngineHandle:
         self.engine.start_async = start_and_raise  # type: ignore[method-assign]
         self._closed_future: asyncio.Future[None] | None = None
         self._is_stopped = False
-        self.was_told_to_stop = False  # by a signal, while the crawl was closing already
+        # by command or signal, perhaps while the crawl was closing already
+        self.was_told_to_stop = False
         close_spider = self.engine.close_spider_async
         stop = self.engine.stop_async
 
         async def close_once(*, reason: str = "cancelled") -> None:
+            if reason in HURRIED_REASONS:
+                self.was_told_to_stop = True
             if self._closed_future is not None:
                 await close_spider(reason=reason)
                 return

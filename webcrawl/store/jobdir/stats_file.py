@@ -125,6 +125,8 @@ NO_SEEDS = "no_seeds"
 # Reasons of crawls that end with exit status 1. After START_ERROR the requests that `start` had
 # not yet yielded are not in the crawl.
 BROKEN_REASONS = frozenset((BROWSER_FAILED, ERROR_BREAKER, NO_SEEDS, START_ERROR, STORE_FAILED))
+# By a signal (Scrapy's reason) or by command: the crawl ends within seconds
+HURRIED_REASONS = frozenset(("shutdown", "stopped"))
 # why the seeds gave nothing, a line per kind of reason: of a crawl that ended with nothing
 UNREACHED = "unreached"
 # before the names of counters of answers, by what these are instead of pages
