@@ -86,6 +86,14 @@ class TestHttp:
 
         assert certificate_flaws(der, "a.test", 1.7e9) == ("certificate_unreadable",)
 
+    def test_a_certificate_whose_issuer_has_a_negative_number(self):
+        """It is unreadable; the warning of the library that says so does not reach the user."""
+        der = encoded("a.test")
+        at = der.index(b"\x30\x16\x80\x14")  # the identifier of the issuer's key: twenty bytes
+        der = der[: at + 2] + b"\x80\x11" + der[at + 4 : at + 21] + b"\x82\x01\xff" + der[at + 24 :]
+
+        assert certificate_flaws(der, "a.test", 1.7e9) == ("certificate_unreadable",)
+
 
 class TestFtp:
     def test_replies_are_taken_without_a_copy_of_the_rest(self):

@@ -396,14 +396,13 @@ def _read(der: bytes) -> _Certificate | None:
     """
     try:
         with warnings.catch_warnings():
-            # about malformed fields
+            # about malformed fields, also of extensions, which are read with the names
             warnings.simplefilter("ignore", CryptographyDeprecationWarning)
             found = x509.load_der_x509_certificate(der)
+            names = tuple(_names(found))
         begins = found.not_valid_before_utc
         ends = found.not_valid_after_utc
-        return _Certificate(
-            begins, ends, tuple(_names(found)), self_issued=found.issuer == found.subject
-        )
+        return _Certificate(begins, ends, names, self_issued=found.issuer == found.subject)
     except _UNREADABLE:
         return None
 
