@@ -131,6 +131,7 @@ def probe(settings, path):
         with urlopen(f"http://127.0.0.1:{settings['METRICS_PORT']}/{path}") as answer:
             return answer.status, answer.read()
     except HTTPError as error:
-        return error.code, error.read()
+        with error:
+            return error.code, error.read()
     except OSError:
         return None

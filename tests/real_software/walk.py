@@ -71,7 +71,8 @@ def _robots(opener, url):
     try:
         with opener.open(url, timeout=TIMEOUT) as answer:
             return Protego.parse(answer.read().decode("utf-8", "replace"))
-    except urllib.error.HTTPError:
+    except urllib.error.HTTPError as error:
+        error.close()
         return Protego.parse("")
 
 
@@ -84,6 +85,7 @@ def _fetched(opener, url):
             charset = answer.headers.get_content_charset()
             return answer.status, kind, _links(url, body, charset)
     except urllib.error.HTTPError as error:
+        error.close()
         location = error.headers.get("Location")
         targets = [_absolute(url, location)] if location else []
         return error.code, error.headers.get_content_type(), targets

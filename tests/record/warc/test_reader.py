@@ -269,6 +269,32 @@ class TestCosts:
             seconds(b"%d: x\n") for _ in range(3)
         )
 
+    @pytest.mark.parametrize(
+        "damaged",
+        [
+            b"WARC/1.1\r\nWARC-Type: x\r\n",
+            b"WARC/1.1\r\nWARC-Type: x\r\n\r\n",
+            b"WARC/1.1\r\nWARC-Type: x\r\nContent-Length: 999999999999\r\n\r\n",
+        ],
+    )
+    def test_damaged_records_in_one_member(self, tmp_path, damaged):
+        """The member is not unpacked again for each: a few kilobytes that hold many would take hours."""
+        file = CountedSeeks(gzip.compress(RECORDS[0] + damaged * 500))
+        lost = []
+        with RecordReader(tmp_path / "a.warc.gz", 0, lost.append, file=file) as reader:
+            records = list(reader)
+
+        assert (len(records), len(lost)) == (1, 500)
+        assert file.seeks < 20
+
+
+class CountedSeeks(io.BytesIO):
+    seeks = 0
+
+    def seek(self, *place):
+        self.seeks += 1
+        return super().seek(*place)
+
 
 class TestOtherWriters:
     @pytest.mark.parametrize(

@@ -115,7 +115,8 @@ def _check_warcinfo(fields: dict[str, str], info: str, *, is_first: bool) -> str
 
 def _check_record(member: UnpackedStream) -> dict[str, str]:
     """Read a record to its end, and return its fields. Raise TornRecord if anything is wrong."""
-    fields = _fields(member.read_until(END_OF_FIELDS, MAX_HEAD_BYTES))
+    end_of_fields = member.find(END_OF_FIELDS, MAX_HEAD_BYTES, 4)
+    fields = _fields(member.take(end_of_fields.end()))
     kind = fields["WARC-Type"]
     wanted = fields.get("WARC-Payload-Digest", "")
     block, payload = _digests(member, int(fields["Content-Length"]), with_head=kind == "response")

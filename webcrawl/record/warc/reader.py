@@ -34,7 +34,8 @@ RECORD_WITHIN = re.compile(rb"(WARC/\d+\.\d+[ \t]*\r?\n(?i:WARC-|Content-))")
 RECORD_WITHIN_BYTES = 40
 RECORD_END = re.compile(rb"\r\n\r\n")  # behind each record, as the standard wants it
 RECORD_END_BYTES = 4
-END_OF_HEAD = re.compile(rb"\n\r?\n")
+# Another record may begin within a head, but not at its first byte, where it begins itself
+END_OF_HEAD = re.compile(rb"\n\r?\n|(?s:(?<=.))" + RECORD_WITHIN.pattern)
 FOLDED_LINE = re.compile(rb"\r?\n[ \t]+")
 
 
@@ -131,6 +132,10 @@ class RecordReader:
             self._is_gzip = form is GZIPPED
             if place is None:
                 self._refuse_arc(path)
+            self._begin = 0  # position of the record that is read, among the unpacked bytes
+            # Position of the file's end, once a record was seen to be longer than the file: others
+            # that are, too, need not be read to there
+            self._end: int | None = None
             self._has_record = place is not None
             if place is not None and place.offset < self.size:
                 self._unpacked.seek(place)
@@ -203,9 +208,10 @@ class RecordReader:
             self.place = RecordStart(self.size, 0)
             return None
         self.place = unpacked.place
+        self._begin = unpacked.position
         if not unpacked.begins_with(RECORD_START, RECORD_START_BYTES):
             raise TornRecord("not a WARC record")
-        fields = _head_fields(self._head())
+        fields = self._head()
         size = int(fields["content-length"])
         block = self._block(size)
         # In a file that is not packed, garbage may follow. A record with the right end is whole all
@@ -223,12 +229,23 @@ class RecordReader:
         self.place = record.after
         return record
 
-    def _head(self) -> bytes:
-        """Return the head of a record. Raise TornRecord if another record begins within it."""
-        head = self._unpacked.read_until(END_OF_HEAD, MAX_HEAD_BYTES)
-        if RECORD_WITHIN.search(head, 1):
+    def _head(self) -> dict[str, str]:
+        """Read the head of a record, and return its fields.
+
+        Raise TornRecord if it is damaged, or if the file is known to end before the record does.
+        Nothing is consumed then, so that the search for the next record need not unpack the member
+        once more.
+        """
+        end = self._unpacked.find(END_OF_HEAD, MAX_HEAD_BYTES, RECORD_WITHIN_BYTES)
+        if end[1]:
             raise TornRecord("the head of a record has no end", within=True)
-        return head
+        fields = _head_fields(end.string[: end.end()])
+        if self._end is not None:
+            missing = int(fields["content-length"]) - (self._end - self._begin - end.end())
+            if missing > 0:
+                raise _ends_early(missing)
+        self._unpacked.take(end.end())
+        return fields
 
     def _block(self, size: int) -> bytes:
         """Read a block of `size` bytes, and return as many of its first bytes as are kept.
@@ -241,10 +258,7 @@ class RecordReader:
         left = size
         # Check it at once: for a length with a digit too many the rest of the file would be read
         if not self._is_packed and left > self._unpacked.unread_bytes:
-            raise TornRecord(
-                f"the file ends {left - self._unpacked.unread_bytes} bytes before a record's end",
-                ends=True,
-            )
+            raise _ends_early(left - self._unpacked.unread_bytes)
         while left:
             piece = self._unpacked.read(min(left, PIECE_BYTES))
             if piece:
@@ -253,7 +267,8 @@ class RecordReader:
                     parts.append(piece[:to_keep])
                     to_keep -= len(piece)
             elif not self._unpacked.next_member():
-                raise TornRecord(f"the file ends {left} bytes before a record's end", ends=True)
+                self._end = self._unpacked.position
+                raise _ends_early(left)
             elif self._unpacked.begins_with(RECORD_START, RECORD_START_BYTES):
                 raise TornRecord(f"the record is {left} bytes shorter than its Content-Length")
         return b"".join(parts)
@@ -263,6 +278,7 @@ class RecordReader:
         begin = self.place
         if not self._find_in_member(torn, begin):
             self.place = RecordStart(self.size, 0)
+            self._end = None  # positions are counted anew
             if self._is_packed:
                 self.place = RecordStart(
                     self._unpacked.find_record(begin.offset + 1, RECORD_START, RECORD_START_BYTES),
@@ -283,7 +299,7 @@ class RecordReader:
             return False
         try:
             if torn.within:
-                unpacked.seek(begin)
+                unpacked.go_back(begin, self._begin)
                 unpacked.read(1)
             has_moved = unpacked.place != begin
             is_at_record = has_moved and unpacked.begins_with(RECORD_START, RECORD_START_BYTES)
@@ -328,6 +344,10 @@ def _packing_form(file: BinaryIO, path: Path) -> PackingForm:
             package = "; a WACZ package is read if its name ends in .wacz"
         raise NotWarc(f"{path}: not a WARC file{package}")
     return form
+
+
+def _ends_early(missing: int) -> TornRecord:
+    return TornRecord(f"the file ends {missing} bytes before a record's end", ends=True)
 
 
 def _head_fields(head: bytes) -> dict[str, str]:

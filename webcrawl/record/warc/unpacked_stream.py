@@ -148,6 +148,7 @@ class UnpackedStream:
         self._file = file
         self._form = form
         self._end = end
+        self.position = 0  # unpacked bytes that were consumed
         self.seek(RecordStart(form.begin, 0))
 
     def seek(self, place: RecordStart) -> None:
@@ -168,6 +169,12 @@ class UnpackedStream:
             raise TornRecord(
                 "the file ends before the place at which reading should resume", ends=True
             )
+
+    def go_back(self, place: RecordStart, position: int) -> None:
+        """Go to the place at which `position` was this, unless it is here."""
+        if self.position != position:
+            self.seek(place)
+            self.position = position
 
     @property
     def place(self) -> RecordStart:
@@ -264,22 +271,26 @@ class UnpackedStream:
                 return False
         return True
 
-    def read_until(self, mark: re.Pattern[bytes], most: int) -> bytes:
-        """Return the bytes up to the end of this mark, in any number of members.
+    def find(self, mark: re.Pattern[bytes], most: int, longest: int) -> re.Match[bytes]:
+        """Find this mark, in any number of members. Nothing is consumed.
 
-        Raise TornRecord if the mark is not within `most` bytes.
+        `longest`: bytes of the mark. Raise TornRecord if it is not within `most` bytes.
         """
         match = mark.search(self._data)
         while match is None:
             if len(self._data) > most:
                 raise TornRecord("the head of a record has no end", within=True)
-            # The mark may begin in what was searched: the longest one has four bytes
-            searched = max(0, len(self._data) - 4)
+            # The mark may begin in what was searched
+            searched = max(0, len(self._data) - longest)
             if not self.unpack_more() and not self.next_member():
                 raise TornRecord("the file ends within a record's head", ends=True)
             match = mark.search(self._data, searched)
-        data = self._data[: match.end()]
-        self._consume(match.end())
+        return match
+
+    def take(self, size: int) -> bytes:
+        """Return the next `size` bytes, which were looked at already."""
+        data = self._data[:size]
+        self._consume(size)
         return data
 
     def begins_with(self, mark: re.Pattern[bytes], size: int) -> bool:
@@ -327,6 +338,7 @@ class UnpackedStream:
                 return False
 
     def _consume(self, size: int) -> None:
+        self.position += size
         self._data = self._data[size:]
         parts = self._parts
         while size > parts[0].left:
