@@ -1,6 +1,10 @@
 """Shapes of slow or large input: nesting, repetition, endless constructs, expansion."""
 
+from gzip import compress
+
 XHTML = b'<html xmlns="http://www.w3.org/1999/xhtml">'
+
+GZIP_MAGIC = b"\x1f\x8b\x08"
 
 # Prefix, repeated unit, suffix.
 Shape = tuple[bytes, bytes, bytes]
@@ -135,6 +139,20 @@ LINKS = (
     "[",
     "1",
 )
+RECORD = b"WARC/1.1\r\nWARC-Type: x\r\n"
+WHOLE_RECORD = RECORD + b"Content-Length: 0\r\n\r\n\r\n\r\n"
+ARCHIVES: dict[str, Shape] = {
+    "heads": (WHOLE_RECORD, RECORD, b""), "no lengths": (WHOLE_RECORD, RECORD + b"\r\n", b""),
+    "long records": (WHOLE_RECORD, RECORD + b"Content-Length: 999999999\r\n\r\n", b""),
+    "short records": (WHOLE_RECORD, RECORD + b"Content-Length: 0\r\n\r\nx", b""),
+}  # fmt: skip
+MEMBERS: dict[str, Shape] = {
+    name: (compress(WHOLE_RECORD), member, b"")
+    for name, member in {
+        "heads": GZIP_MAGIC + bytes(7), "empty": compress(b""), "wrong checksums": compress(RECORD)[:-8] + bytes(8),
+        "long records": compress(b"x" + RECORD + b"Content-Length: 999999999\r\n\r\n"),
+    }.items()
+}  # fmt: skip
 DATES = (" ", ":", ",", "-", "Jan ", "1 ", "(", "\\", '"')
 
 

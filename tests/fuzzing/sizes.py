@@ -10,6 +10,9 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from gzip import compress
+from io import BytesIO
+from pathlib import Path
 
 from tests.fuzzing import shapes
 from tests.fuzzing.campaign import HangError, bounded
@@ -28,6 +31,7 @@ from webcrawl.net.header_times import retry_after_of
 from webcrawl.net.http_answer import AnswerParser
 from webcrawl.net.robots import parse
 from webcrawl.net.robots_entry import pack, unpack
+from webcrawl.record.warc.reader import RecordReader
 from webcrawl.urls.canonical import canonical_links
 from webcrawl.urls.seeds.seed_reader import lines
 from webcrawl.urls.seeds.seed_source import CsvRows, TextRows
@@ -119,12 +123,21 @@ def _date(shape: Shape, size: int) -> object:
     return retry_after_of([(b"Retry-After", filled(shape, min(size, HEAD)))], 0.0)
 
 
+def _records(pack: Callable[[bytes], bytes], shape: Shape, size: int) -> None:
+    lost: list[object] = []
+    file = BytesIO(pack(filled(shape, size)))
+    with RecordReader(Path("x.warc.gz"), 1000, lost.append, file=file) as reader:
+        assert list(reader)
+
+
 def cases() -> dict[str, Callable[[int], object]]:
     """The measured functions of size, by name."""
     read: dict[str, tuple[Callable[[Shape, int], object], dict[str, Shape]]] = {
         "mlsd": (partial(_listing, "mlsd"), shapes.MLSD), "list": (partial(_listing, "list"), shapes.LIST),
         "menu": (_menu, shapes.MENU), "replies": (_replies, shapes.REPLIES), "head": (_head, shapes.HEADS),
         "robots": (_robots, shapes.ROBOTS), "seeds": (_rows, shapes.SEEDS), "type": (_type, shapes.TYPES),
+        "archive": (partial(_records, compress), shapes.ARCHIVES),
+        "members": (partial(_records, bytes), shapes.MEMBERS),
         "retry": (_date, {unit: (b"1 Jan ", unit.encode(), b"") for unit in shapes.DATES}),
     }  # fmt: skip
     for name, reader in READERS.items():

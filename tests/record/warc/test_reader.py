@@ -28,7 +28,7 @@ from tests.support.archive_files import (
 from tests.support.cases import cases
 from tests.support.plain_site import serving
 from webcrawl.record.warc.reader import NotWarc, RecordReader, sound_records
-from webcrawl.record.warc.unpacked_stream import TornRecord
+from webcrawl.record.warc.unpacked_stream import BARREN_BYTES, TornRecord
 
 URLS = [f"http://a.test/{number}" for number in range(8)]
 BODIES = [bytes((65 + number,)) * (10 + 700 * number) for number in range(8)]
@@ -286,6 +286,16 @@ class TestCosts:
 
         assert (len(records), len(lost)) == (1, 500)
         assert file.seeks < 20
+
+    def test_what_only_looks_like_a_member(self, made):
+        """It is not read to the end of the file if nothing comes out of it: where the first bytes of
+        a member are repeated, that would take hours.
+        """
+        endless_name = b"\x1f\x8b\x08\x08" + bytes(6) + b"x" * BARREN_BYTES * 2
+        records, lost = read(made("x.warc.gz", gzip.compress(RECORDS[0]) + endless_name))
+
+        assert len(records) == 1
+        assert ["give nothing" in one.why for one in lost] == [True]
 
 
 class CountedSeeks(io.BytesIO):

@@ -22,6 +22,9 @@ MAX_HEAD_BYTES = 1 << 20  # of a record's head; its longest fields are a few URL
 PIECE_BYTES = 1 << 16  # unpacked at a time
 # In memory when a member begins: isal needs a header with optional fields in one piece
 HEADER_BYTES = 1 << 12
+# That may be read before anything is unpacked: a zstd block has 128 KiB, an optional field of a gzip
+# header 64. Where a magic occurs by chance, the file would be read to its end.
+BARREN_BYTES = 1 << 18
 GZIP_MAGIC = b"\x1f\x8b\x08"
 FRAME_MAGIC = b"\x28\xb5\x2f\xfd"
 SKIPPABLE_FRAME = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # readers of zstd skip it
@@ -193,6 +196,7 @@ class UnpackedStream:
         coding = self._coding
         if coding is None:
             return self.next_member() and self.unpack_more()
+        barren = 0
         while not coding.eof:
             data = b""
             if coding.needs_input:
@@ -202,6 +206,9 @@ class UnpackedStream:
                     if not self._form.magic:
                         return False
                     raise UnpackableMember("the file ends within a record", ends=True)
+                barren += len(data)
+                if barren > BARREN_BYTES:
+                    raise UnpackableMember(f"cannot be decompressed: {barren} bytes give nothing")
             try:
                 made = coding.decompress(data, PIECE_BYTES)
             except UNPACKING_ERRORS as error:
