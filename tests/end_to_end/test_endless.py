@@ -1,4 +1,4 @@
-"""Pipelines and callbacks that never return: what a stop costs, what is said, and what comes again."""
+"""Code of the user's that never returns: what a stop costs, what is said, and what comes again."""
 
 import json
 import time
@@ -33,20 +33,21 @@ def _web():
 
 
 def endless(tmp_path, web, name, reached="/7", **settings):
-    """A crawl that has come to where this pipeline, or the spider, does not return: it has asked for
-    the path `reached`.
+    """A crawl that has come to where this pipeline, middleware, extension or the spider does not
+    return: it has asked for the path `reached`.
     """
-    crawl = web.crawl(
-        tmp_path,
-        [HOST],
-        EXTENSIONS=json.dumps({f"{OURS}.{Impatient.__name__}": 1}),
-        **FAST | settings,
-    )
+    extensions = {f"{OURS}.{Impatient.__name__}": 1}
+    crawl = web.crawl(tmp_path, [HOST], EXTENSIONS=json.dumps(extensions), **FAST | settings)
     if name == "Endless":
         crawl.spider, crawl.settings["SPIDER_MODULES"] = "endless", OURS
         running = crawl.start()
     else:
-        running = crawl.start(ITEM_PIPELINES=json.dumps({f"{OURS}.{name}": 300}))
+        kind, others = "ITEM_PIPELINES", {}
+        if name.endswith("Middleware"):
+            kind = "DOWNLOADER_MIDDLEWARES"
+        elif name.endswith("Listener"):
+            kind, others = "EXTENSIONS", extensions
+        running = crawl.start(**{kind: json.dumps({f"{OURS}.{name}": 300, **others})})
     wait_until(lambda: any(requested.path == reached for requested in web.requested))
     time.sleep(0.5)
     return crawl, running
@@ -72,9 +73,42 @@ def test_a_page_that_awaits_for_ever(tmp_path, web, name):
 
     assert running.wait() == 0
     said = crawl.output.read_text()
-    assert "the crawl waits for 1 page in the spider or the pipelines [process_item (" in said
-    assert "1 page did not return from the spider or the pipelines [process_item (" in said
+    place = "the spider, the pipelines or a middleware [process_item ("
+    assert f"the crawl waits for 1 page in {place}" in said
+    assert f"1 page did not return from {place}" in said
     assert "7" not in logged(crawl)
+    assert crawl.run() == 0
+    assert logged(crawl) == ALL
+
+
+@pytest.mark.parametrize(
+    ("name", "reached"),
+    [("AwaitingMiddleware", "/6"), *in_campaign(("StubbornMiddleware", "/7"))],
+)
+def test_a_downloader_middleware_that_awaits_for_ever(tmp_path, web, name, reached):
+    """The end does not wait for it either, before the request or after the answer."""
+    crawl, running = endless(tmp_path, web, name, reached)
+    running.interrupt()
+
+    assert running.wait() == 0
+    said = crawl.output.read_text()
+    place = "1 page did not return from the spider, the pipelines or a middleware [process_re"
+    assert place in said
+    assert "7" not in logged(crawl)
+    assert crawl.run() == 0
+    assert logged(crawl) == ALL
+
+
+def test_a_thread_that_does_not_end(tmp_path, web):
+    """The page in it comes again; the process, which Python would keep, ends with a line."""
+    crawl, running = endless(tmp_path, web, "InThread")
+    running.interrupt()
+
+    assert running.wait() == 1
+    said = crawl.output.read_text()
+    assert "the crawl is over, but the process waits for run (" in said
+    assert "does not return: the process ends without waiting for it" in said
+    assert crawl.stats["reason"] == "shutdown"
     assert crawl.run() == 0
     assert logged(crawl) == ALL
 
@@ -102,7 +136,7 @@ def test_a_callback_that_awaits_for_ever(tmp_path, web):
     running.interrupt()
 
     assert running.wait() == 0
-    assert "1 page did not return from the spider or the pipelines" in crawl.output.read_text()
+    assert "1 page did not return from the spider" in crawl.output.read_text()
     assert "7" not in logged(crawl)
 
 
@@ -160,12 +194,42 @@ def test_a_pipeline_that_does_not_close(tmp_path, web, stop, delay, reached):
     is saved, and the status is not 0.
     """
     crawl, running = endless(tmp_path, web, "AwaitingAtTheEnd", reached, POLITENESS_MIN_DELAY=delay)
+    if not delay:
+        wait_until(lambda: "Closing spider (finished)" in crawl.output.read_text())
     if stop == "signal":
         running.interrupt()
     else:
         client.Client(crawl.jobdir, 60).ask("stop")
 
     assert running.wait() == 1
-    assert "close_spider of a pipeline does not return [close_spider (" in crawl.output.read_text()
+    said = crawl.output.read_text()
+    assert ("Closing spider (finished)" in said) == (not delay)
+    assert "close_spider of a pipeline does not return [close_spider (" in said
     assert crawl.run(POLITENESS_MIN_DELAY=0) == 0
     assert logged(crawl) == ALL
+
+
+def test_a_pipeline_that_blocks_when_it_closes(tmp_path, web):
+    """A crawl that was stopped by command ends as after a signal: as if killed, after a minute."""
+    crawl, running = endless(tmp_path, web, "SleepingAtTheEnd", "/", POLITENESS_MIN_DELAY=0.5)
+    client.Client(crawl.jobdir, 60).ask("stop")
+
+    assert running.wait() == 1
+    assert "close_spider (" in crawl.output.read_text()
+    assert crawl.run(POLITENESS_MIN_DELAY=0) == 0
+    assert logged(crawl) == ALL
+
+
+@pytest.mark.parametrize(
+    ("name", "signal"),
+    [("Listener", "spider_closed"), *in_campaign(("LastListener", "engine_stopped"))],
+)
+def test_a_listener_that_does_not_return(tmp_path, web, name, signal):
+    """A crawl that is told to stop ends without it, too: all was saved before it was called."""
+    crawl, running = endless(tmp_path, web, name, "/", POLITENESS_MIN_DELAY=0.5)
+    client.Client(crawl.jobdir, 60).ask("stop")
+
+    assert running.wait() == 1
+    said = f"a listener to {signal} (of an extension, a feed, a download handler or the spider) does not return [hear ("
+    assert said in crawl.output.read_text()
+    assert crawl.stats["reason"] == "stopped"

@@ -1,7 +1,9 @@
-"""Pipelines and a spider that never return from one page, for tests/end_to_end/test_endless.py."""
+"""Code that never returns, mostly from one page, for tests/end_to_end/test_endless.py."""
 
 import asyncio
 import time
+
+from scrapy import signals
 
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.crawl import barrier, last_pages, standstill
@@ -62,6 +64,63 @@ class Spinning:
             while True:
                 pass
         return page
+
+
+class InThread:
+    """Waits for a thread, as for a database, that never ends."""
+
+    async def process_item(self, page):
+        if is_it(page):
+            await asyncio.to_thread(time.sleep, 100_000)
+        return page
+
+
+class AwaitingMiddleware:
+    """A downloader middleware that awaits what never comes, before the page is requested."""
+
+    async def process_request(self, request):
+        if request.url.endswith("/7"):
+            await asyncio.get_running_loop().create_future()
+
+
+class StubbornMiddleware:
+    """One that does so when the answer is there, and goes on when it is cancelled."""
+
+    async def process_response(self, request, response):
+        while request.url.endswith("/7"):
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                continue
+        return response
+
+
+class Listener:
+    """An extension that never returns from the signal of the spider's end."""
+
+    signal = signals.spider_closed
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        listener = cls()
+        crawler.signals.connect(listener.hear, cls.signal)
+        return listener
+
+    async def hear(self):
+        await asyncio.get_running_loop().create_future()
+
+
+class LastListener(Listener):
+    """One that does not return from the last signal of all."""
+
+    signal = signals.engine_stopped
+
+
+class SleepingAtTheEnd:
+    """Holds up the event loop when it closes."""
+
+    def close_spider(self):
+        time.sleep(100_000)
 
 
 class AwaitingAtTheEnd:

@@ -234,6 +234,7 @@ class RereadingDownloader(FrontierDownloader):
     def __init__(self, crawler: Crawler) -> None:  # not its base's, which opens the clients
         self.crawler = crawler
         self.active: set[Request | Trip] = set()
+        self.tasks = {}
         self.total_concurrency = min(
             values_of(crawler)["CONCURRENT_REQUESTS"] or MAX_PAGES_UNDER_WAY, MAX_PAGES_UNDER_WAY
         )

@@ -91,6 +91,8 @@ class FrontierDownloader:
         self.crawler = crawler
         # Trips are of the crawl's own loop, which makes no requests
         self.active: set[Request | Trip] = set()
+        # By request of Scrapy's engine: on its way through middlewares, handler and barrier
+        self.tasks: dict[Request, asyncio.Task[Any]] = {}
         values = values_of(crawler)
         self.capacity = Capacity()
         fits = self.capacity.fit(values)
@@ -149,7 +151,24 @@ class FrontierDownloader:
 
         Scrapy's engine calls this for each request.
         """
-        return deferred_from_coro(self._fetch(request))
+        return deferred_from_coro(self._fetch_in_task(request))
+
+    async def _fetch_in_task(self, request: Request) -> Response | Request:
+        """Fetch a request in the current task, which the end of the crawl may cancel."""
+        task = asyncio.current_task()
+        if task is not None:
+            self.tasks[request] = task
+        try:
+            return await self._fetch(request)
+        except asyncio.CancelledError:
+            trip = trip_of(request)
+            if trip is None or not trip.abandoned:
+                raise
+            # The crawl ends, and a middleware has not returned: the next run fetches it again
+            trip.comes_again = True
+            return request
+        finally:
+            self.tasks.pop(request, None)
 
     async def _fetch(self, request: Request) -> Response | Request:
         trip = trip_of(request)

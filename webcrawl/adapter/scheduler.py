@@ -354,10 +354,10 @@ class FrontierScheduler:
             closing=self._begin_to_close,
             failure=self._exit_failure,
         )
-        self.waker.engine.close_pipelines_by(self._close_pipelines)
 
-    async def _close_pipelines(self, close: Callable[[], Awaitable[None]]) -> None:
-        self.end.has_unclosed_pipeline = not await closed(close, lambda: self.is_hurried)
+    async def _close_code(self, close: Callable[[], Awaitable[object]], *what: str) -> None:
+        if not await closed(close, lambda: self.is_hurried, *what):
+            self.end.has_unclosed_code = True
 
     def _warn_of_overdue_pages(self, pages: Iterable[Trip]) -> None:
         """Log which pages a checkpoint leaves out, because they take too long, and where they wait.
@@ -371,8 +371,8 @@ class FrontierScheduler:
             urls[page] = page.url
         coroutines = waiting_pages(self._page_ways)
         line = (
-            "checkpoints leave out %s that have been in the spider or the pipelines for %d s%s: "
-            "%s (the first is %s)"
+            "checkpoints leave out %s that have been in the spider, the pipelines or a middleware "
+            "for %d s%s: %s (the first is %s)"
         )
         kinds = (
             (fetched, "page", self.AFTER_KILL),
@@ -608,7 +608,7 @@ class FrontierScheduler:
         if (
             self.failed is not None
             or self.end.reason in BROKEN_REASONS
-            or self.end.has_unclosed_pipeline
+            or self.end.has_unclosed_code
         ):
             return True
         return has_lost_a_feed(self.crawler)
@@ -645,6 +645,10 @@ class FrontierScheduler:
         Return what Scrapy has to wait for besides its own requests, or None.
         """
         self.end.begun = True
+        if self.waker.engine is not None:
+            self.waker.engine.close_code_by(self._close_code)
+        if self.standstill is not None and self.is_hurried:
+            self.standstill.note_stop()  # also of a stop by command
         # Scrapy would wait up to DOWNLOAD_TIMEOUT for downloads under way
         grace = 0.0 if lack(self.failed) else STOP_GRACE
         call_later(grace, downloader_of(self.crawler).abandon)

@@ -1,4 +1,4 @@
-"""Pages that do not come back from the spider or the pipelines, and pipelines that do not close.
+"""Pages that do not come back from the user's code, and code of theirs that does not close.
 
 A checkpoint leaves such pages out, and the end of the crawl leaves them to the next run.
 """
@@ -19,11 +19,11 @@ logger = logging.getLogger(__name__)
 # seconds until a line says which pages the end waits for, and until it does not wait
 REPORTED_AFTER, LEFT_AFTER = 10.0, 30.0
 CANCELLED = 1.0  # seconds for a page that was cancelled
-CLOSED = 60.0  # seconds for close_spider of pipelines, in a crawl that was told to stop
+CLOSED = 60.0  # seconds for code that closes, in a crawl that was told to stop
 
 
 class Way(Protocol):
-    """A way of pages through spider and pipelines: Scrapy's engine, or the crawl's own loop.
+    """A way of pages through the user's code: Scrapy's engine, or the crawl's own loop.
 
     `cancel` cancels the pages that wait there. `forsake` ends those that go on nevertheless.
     """
@@ -33,12 +33,17 @@ class Way(Protocol):
     def forsake(self) -> None: ...
 
 
-async def closed(close: Callable[[], Awaitable[None]], hurries: Callable[[], bool]) -> bool:
-    """Close the pipelines, and return whether they are closed; raise what `close` raises.
+async def closed(
+    close: Callable[[], Awaitable[object]],
+    hurries: Callable[[], bool],
+    what: str = "close_spider of a pipeline",
+) -> bool:
+    """Await what closes code of the user's, and return whether it is closed; raise what it raises.
 
-    If `hurries` says that the crawl was told to stop, pipelines that are not closed after CLOSED
-    seconds are left.
+    If `hurries` says that the crawl was told to stop, code that is not closed after CLOSED seconds
+    is left. `what`: the code, for the log.
     """
+    before = asyncio.all_tasks()
     task = asyncio.ensure_future(close())
     seconds = 0.0
     while True:
@@ -46,20 +51,15 @@ async def closed(close: Callable[[], Awaitable[None]], hurries: Callable[[], boo
         if done:
             break
         seconds += REPORTED_AFTER
-        waits = of([other.get_coro() for other in asyncio.all_tasks()], "close_spider")
+        waits = of(begun.get_coro() for begun in asyncio.all_tasks() - before)
         if hurries() and seconds >= CLOSED:
-            logger.error(
-                "close_spider of a pipeline does not return%s: the crawl ends without waiting for it",
-                waits,
-            )
+            line = "%s does not return%s: the crawl ends without waiting for it"
+            logger.error(line, what, waits)
             task.cancel()
             return False
         if seconds == REPORTED_AFTER:
-            logger.warning(
-                "the crawl waits for close_spider of a pipeline%s before it ends; a second signal "
-                "ends it at once",
-                waits,
-            )
+            line = "the crawl waits for %s%s before it ends; a second signal ends it at once"
+            logger.warning(line, what, waits)
     await task
     return True
 
@@ -81,8 +81,8 @@ class LastPages:
         """Log which pages the crawl waits for before it ends, if there are any."""
         if pages := waiting_pages(self._ways):
             line = (
-                "the crawl waits for %s in the spider or the pipelines%s before it ends: up to %s "
-                "more; a second signal ends it at once"
+                "the crawl waits for %s in the spider, the pipelines or a middleware%s before it "
+                "ends: up to %s more; a second signal ends it at once"
             )
             logger.warning(
                 line,
@@ -94,7 +94,10 @@ class LastPages:
     def _cancel(self) -> None:
         """Cancel the pages that have not come back; end them if they catch that."""
         if pages := waiting_pages(self._ways):
-            line = "%s did not return from the spider or the pipelines%s: %s; the first is %s"
+            line = (
+                "%s did not return from the spider, the pipelines or a middleware%s: %s; the first "
+                "is %s"
+            )
             url = readable(next(iter(pages)).url)
             logger.warning(line, count(len(pages), "page"), of(pages.values()), self._what, url)
             for way in self._ways:
@@ -108,11 +111,7 @@ def waiting_pages(ways: Iterable[Way]) -> dict[Trip, Any]:
     return {trip: coroutine for way in ways for trip, coroutine in way.waiting_pages().items()}
 
 
-def of(coroutines: Iterable[Any], name: str = "") -> str:
-    """Return where these wait, in brackets; empty if that is not known.
-
-    `name`: only in functions of this name.
-    """
-    all_places = {suspended(coroutine) for coroutine in coroutines}
-    places = sorted(place for place in all_places if place and place.startswith(name))
+def of(coroutines: Iterable[Any]) -> str:
+    """Return where these wait, in brackets; empty if that is not known."""
+    places = sorted({suspended(coroutine) for coroutine in coroutines} - {""})
     return f" [{'; '.join(places)}]" if places else ""

@@ -62,7 +62,7 @@ class Standstill:
     def end(self, status: int) -> None:
         """End the process as a kill would, after a line in the log."""
         line = "%s does not return, so the crawl ends as if killed: nothing %s is kept"
-        _speak(logger.critical, line, self._where(), self._saved())
+        speak(logger.critical, line, self._where(), self._saved())
         os._exit(status)
 
     def close(self) -> None:
@@ -103,13 +103,13 @@ class Standstill:
             else ""
         )
         line = "the crawl is blocked: %s has not returned for %d s%s"
-        _speak(logger.warning, line, self._where(), REPORTED_AFTER_LOOKS, then)
+        speak(logger.warning, line, self._where(), REPORTED_AFTER_LOOKS, then)
 
     def _where(self) -> str:
         return place(sys._current_frames()[self._thread], self._below)  # noqa: SLF001 - documented all the same
 
 
-def _speak(say: Callable[..., None], line: str, *words: object) -> None:
+def speak(say: Callable[..., None], line: str, *words: object) -> None:
     """Log a line in a thread of its own, and wait REPORT_TIMEOUT for it at most.
 
     A pipe that is not read, or a terminal that Ctrl-S stopped, blocks the log.

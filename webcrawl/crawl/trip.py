@@ -62,7 +62,9 @@ class Trip:
         """Return the URL that it is about; `data:` for a request that needs no host."""
         if self.link is not None:
             return self.link.url
-        return unpack(self.refusal.record).url if self.refusal is not None else "data:"
+        return (
+            unpack(self.refusal.record).url if self.refusal is not None else self.awaited or "data:"
+        )
 
     def answer(self) -> tuple[Link, Exchange]:
         """Return the link, and what came of it."""

@@ -7,10 +7,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.core.engine import ExecutionEngine
 
 from webcrawl.store.jobdir.stats_file import HURRIED_REASONS
+
+# After the last checkpoint Scrapy waits for the listeners to these
+LAST_SIGNALS = {signals.spider_closed: "spider_closed", signals.engine_stopped: "engine_stopped"}
 
 
 class LenientRequestSet(set[Request]):
@@ -99,14 +102,31 @@ class EngineHandle:
         # that the slot is closed, and fail
         self.slot.remove_request = self.slot.inprogress.discard  # type: ignore[method-assign,assignment]
 
-    def close_pipelines_by(
-        self, close_by: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
-    ) -> None:
-        """Have the pipelines closed by `close_by`, which is called with the function that closes them."""
+    def close_code_by(self, close_by: Callable[..., Awaitable[None]]) -> None:
+        """Have the pipelines and the listeners to LAST_SIGNALS closed by `close_by`.
+
+        It is called with the function that closes them, and with words for the log if these are
+        listeners.
+        """
         pipelines: Any = self.engine.scraper.itemproc
         # An ITEM_PROCESSOR of another project may not have this method
         if hasattr(pipelines, "close_spider_async"):
             pipelines.close_spider_async = partial(close_by, pipelines.close_spider_async)
+        manager: Any = self.engine.signals
+        send = manager.send_catch_log_async
+
+        async def send_last(signal: object, **kwargs: Any) -> list[Any]:
+            name = LAST_SIGNALS.get(signal)
+            if name is None:
+                results: list[Any] = await send(signal, **kwargs)
+                return results
+            what = (
+                f"a listener to {name} (of an extension, a feed, a download handler or the spider)"
+            )
+            await close_by(partial(send, signal, **kwargs), what)
+            return []
+
+        manager.send_catch_log_async = send_last
 
     def give_up_pages(self, requests: Iterable[Request] = ()) -> None:
         """Keep the scraper from waiting for pages in the spider or the pipelines.

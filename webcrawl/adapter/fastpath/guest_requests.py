@@ -41,10 +41,11 @@ class GuestRequests:
         self._handle = handle
         self._finished = finished
         engine = handle.engine
+        downloader: Any = engine.downloader
         self._scraper = engine.scraper
-        self._tasks: dict[
-            Request, asyncio.Task[Any]
-        ] = {}  # of pages in the spider or the pipelines
+        # The tasks of requests in the downloader, and of pages in the spider or the pipelines
+        self._requests: dict[Request, asyncio.Task[Any]] = downloader.tasks
+        self._pages: dict[Request, asyncio.Task[Any]] = {}
         handle.slot.inprogress = ReportingSet(self._request_ended)
         if engine._start is not None:  # noqa: SLF001
             engine._start = reading(engine._start)  # noqa: SLF001
@@ -61,7 +62,7 @@ class GuestRequests:
         task = asyncio.current_task()
         if trip is not None and task is not None:
             PAGE.set(trip)
-            self._tasks[request] = task
+            self._pages[request] = task
         return await self._call_spider(result, request)
 
     async def _process_outputs(
@@ -86,7 +87,7 @@ class GuestRequests:
             await self._scraper.start_itemproc_async(output, response=response)
 
     def _request_ended(self, request: Request) -> None:
-        self._tasks.pop(request, None)
+        self._pages.pop(request, None)
         trip = trip_of(request)
         # An inline download is booked where it is awaited
         if trip is not None and not (trip.booked or trip.inline):
@@ -95,26 +96,28 @@ class GuestRequests:
     # -- the end of the crawl
 
     def waiting_pages(self) -> dict[Trip, Any]:
-        """Return the coroutine of each page in the spider or the pipelines."""
-        waiting: dict[Trip, Any] = {}
-        for request, task in self._tasks.items():
-            trip = trip_of(request)
-            if trip is not None:
-                waiting[trip] = task.get_coro()
-        return waiting
+        """Return the coroutine of each request in the downloader, the spider or the pipelines."""
+        return {
+            trip_of(request) or Trip(awaited=request.url): task.get_coro()
+            for request, task in self._tasks.items()
+        }
+
+    @property
+    def _tasks(self) -> dict[Request, asyncio.Task[Any]]:
+        return {**self._requests, **self._pages}
 
     def cancel(self) -> None:
-        """Cancel the pages in the spider or the pipelines, and leave them to the next run."""
-        for request, task in [*self._tasks.items()]:
+        """Cancel all requests, and leave their pages to the next run."""
+        for request, task in self._tasks.items():
             trip = trip_of(request)
             if trip is not None:
                 trip.abandoned = True
             task.cancel()
 
     def forsake(self) -> None:
-        """End the requests of pages that have not stopped although they were cancelled.
+        """End the requests that have not stopped although they were cancelled.
 
-        What these pages still do is lost.
+        What their pages still do is lost.
         """
         remaining = [*self._tasks]
         if remaining:

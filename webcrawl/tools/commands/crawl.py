@@ -90,6 +90,11 @@ class OneSignal:
         self._last_at = NEVER
         self._scrapy_handlers: dict[int, Handler] = {}
 
+    @property
+    def was_heard(self) -> bool:
+        """Return whether a signal to end has come."""
+        return self._last_at != NEVER
+
     def install_soon(self) -> None:
         """Install the handler once the event loop runs.
 
@@ -114,7 +119,7 @@ class OneSignal:
         """End the crawl at the first signal, and force the end at the second."""
         now = self._clock()
         # A closed terminal sends SIGHUP from the shell and from the kernel: one order, not two.
-        if number == signal.SIGHUP and self._last_at != NEVER:
+        if number == signal.SIGHUP and self.was_heard:
             return
         # The time is noted first: the next signal may come while this one is handled.
         before = self._last_at
@@ -297,6 +302,7 @@ class Command(CrawlCommand):
         if self.crawler_process is None:
             raise RuntimeError("Scrapy runs this command with a crawler process")
         self._closed_well = False
+        self._was_told_to_stop = False
         self._reason = ""
         self._exit_message = "the crawl cannot start: %s"
         # Its default would end the process. The crawl handles it once it is open.
@@ -304,9 +310,12 @@ class Command(CrawlCommand):
         self._crawler = self.crawler_process.create_crawler(self._spider)
         self._crawler.signals.connect(self._opened, signals.spider_opened)
         self._crawler.signals.connect(self._closed, signals.spider_closed)
+        self._signals = OneSignal(standstill=partial(_standstill_of, self._crawler))
         try:
             crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
-            OneSignal(standstill=partial(_standstill_of, self._crawler)).install_soon()
+            if isinstance(crawling, asyncio.Task):
+                crawling.add_done_callback(self._watch_exit)
+            self._signals.install_soon()
             self.crawler_process.start()
         except SystemExit as error:  # wherever it was raised, it has ended the event loop
             caller, self.exitcode = _caller_and_status(error)
@@ -360,8 +369,14 @@ class Command(CrawlCommand):
 
     def _closed(self, reason: str) -> None:
         self._closed_well = True
+        self._was_told_to_stop = getattr(self._crawler.engine.scheduler, "is_hurried", False)
         self._reason = reason
         self._exit_message = "%s ended the process after the crawl was closed"
+
+    def _watch_exit(self, _: object) -> None:
+        from webcrawl.crawl.exit_watch import watch_exit  # noqa: PLC0415 - only a crawl needs it
+
+        watch_exit(lambda: self._was_told_to_stop or self._signals.was_heard)
 
 
 def _wait_if_wanted(values: CheckedSettings) -> None:
