@@ -28,8 +28,9 @@ class Walk:
     def __init__(self, crawl, visitor):
         self.crawl, self.visitor = crawl, visitor
 
-    def to(self, link, location, *cookies, status=302):
+    def to(self, link, location, *cookies, status=302, more=()):
         headers = [
+            *more,
             (b"Location", location.encode()),
             *((b"Set-Cookie", cookie.encode()) for cookie in cookies),
         ]
@@ -70,6 +71,15 @@ class TestAgain:
 
         assert walk.to(link, "/", "a=1") == []
         assert walk.to(link, "/") == []
+
+    def test_by_the_servers_clock(self, walk):
+        """A cookie for an hour is sent back although our clock is ahead by more than that."""
+        hour = "a=1; Expires=Sun, 06 Nov 1994 09:49:37 GMT"
+        date = (b"Date", b"Sun, 06 Nov 1994 08:49:37 GMT")
+
+        (link,) = walk.to(walk.seed(), "/", hour, more=(date,))
+
+        assert sent(link) == b"a=1"
 
     def test_with_a_changed_cookie(self, walk):
         """Another value is a new cookie; the one before is forgotten."""

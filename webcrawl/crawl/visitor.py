@@ -21,6 +21,7 @@ from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.withholding import Owners, withhold
 from webcrawl.frontier.outcomes import ACCEPTED
+from webcrawl.net.header_times import sent_at
 from webcrawl.net.robots_book import TRIES, robots_url
 from webcrawl.net.robots_entry import head_of
 from webcrawl.store.jobdir.stats_file import RECOGNISED
@@ -360,9 +361,9 @@ class Visitor:
         It has the URLs that were requested on the way, and their cookies (redirect_chain.py).
         """
         cookies = [value for name, value in exchange.headers if name.lower() == b"set-cookie"]
-        return follow(
-            link.chain, self._parts.pipeline.key(link.url), link.url, cookies, exchange.started
-        )
+        # Whether one has expired is for the server's clock to say: ours may be wrong
+        now = (sent_at(exchange.headers) if cookies else None) or exchange.started
+        return follow(link.chain, self._parts.pipeline.key(link.url), link.url, cookies, now)
 
     def follow_robots(self, page: Page) -> None:
         """Submit the sitemaps that this robots.txt names."""

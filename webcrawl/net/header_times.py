@@ -132,7 +132,7 @@ def _retry_after(value: bytes, left: Left) -> float:
     return max(left(at), 0.0) if at is not None else 0.0
 
 
-def _sent(headers: list[tuple[bytes, bytes]]) -> float | None:
+def sent_at(headers: list[tuple[bytes, bytes]]) -> float | None:
     """Return when the server sent its answer, by its own clock; None if it does not say."""
     value = next((value for name, value in headers if name.lower() == b"date"), b"")
     return read_any_date(value[:LONGEST_FIELD].decode("latin-1"))
@@ -171,7 +171,7 @@ def retry_after_of(headers: list[tuple[bytes, bytes]], now: float) -> float:
     """
     again = 0.0
     wait_fields: dict[str, str] = {}
-    sent = _sent(headers)
+    sent = sent_at(headers)
 
     def left(at: float) -> float:
         if sent is None:
