@@ -238,13 +238,20 @@ class Subscriptions:
         }
         return urlencode(fields).encode()
 
-    def sent(self, token: str, status: int, now: float) -> None:
-        """Take note of the status with which the hub has answered; one below 100: it did not."""
+    def sent(self, token: str, status: int | None, now: float) -> None:
+        """Take note of the status with which the hub has answered; one below 100: it did not.
+
+        None: the crawl has given the request up, which is no failure of the hub's.
+        """
         one = self.get(token)
         # The hub may have verified before its answer came.
         if one is None or one.state not in UNDER_WAY:
             return
-        if 200 <= status < 300:
+        if status is None:
+            is_renewal = one.state == SubscriptionState.RENEWING
+            state = SubscriptionState.ACTIVE if is_renewal else SubscriptionState.WANTED
+            self._store(replace(one, state=state, due=now + RETRY))
+        elif 200 <= status < 300:
             self.counters["websub/asked"] += 1
             self._store(replace(one, due=now + PATIENCE))
         # 408, 425 and 429 ask for another try (RFC 9110 15.5.9, RFC 8470 5.2, RFC 6585 4).

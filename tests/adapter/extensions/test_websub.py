@@ -7,6 +7,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
+from scrapy.exceptions import DownloadCancelledError
 from scrapy.http import Response
 
 from tests.support.waiting import eventually
@@ -15,7 +16,7 @@ from webcrawl.adapter.extensions import websub
 from webcrawl.adapter.extensions.websub import PAUSE_FACTOR, WebSub
 from webcrawl.base.model import Link
 from webcrawl.content.page import Page
-from webcrawl.net.websub import HOPS, Push, Subscription, Subscriptions
+from webcrawl.net.websub import HOPS, RETRY, Push, Subscription, Subscriptions
 
 HUB = "http://hub.test/"
 VALUES = {
@@ -111,6 +112,31 @@ def test_a_redirect_for_ever(posted):
     """It is followed so often and no more."""
     status, requested = posted(*[(307, f"/{number}") for number in range(99)])
     assert (status, len(requested)) == (0, HOPS + 1)
+
+
+def test_a_crawl_that_ends_meanwhile(monkeypatch, db):
+    """It has given up its request: that is no failure of the hub's, which is asked again soon."""
+    requested = []
+
+    async def download(request):
+        requested.append(request.url)
+        raise DownloadCancelledError
+
+    async def run():
+        opened = Opened(monkeypatch, db, download)
+        opened.extension.opened()
+        hub = (b"Link", f'<{HUB}>; rel="hub"'.encode())
+        opened.signalling.offered(
+            Page.of(Link("http://a.test/"), exchange("http://a.test/", headers=[hub]))
+        )
+        await eventually(lambda: requested)
+        await asyncio.sleep(0)
+        opened.extension.closed()
+
+    asyncio.run(run())
+    later = Subscriptions(db, b"", "")
+    assert [one.hub for one in later.due(time.time() + RETRY, 9)] == [HUB]
+    assert not later.counters["websub/failed"]
 
 
 def test_pushes_have_a_tenth_of_the_time(monkeypatch, db):

@@ -155,8 +155,6 @@ class WebSub:
     async def _ask(self, subscription: Subscription) -> None:
         """Send a subscription to its hub, and note the status of the answer."""
         status = await self._post(subscription)
-        if status is None:
-            return
         try:
             self._subscriptions.sent(subscription.token, status, self._crawl.parts.clock())
         except StoreError as error:
@@ -181,7 +179,7 @@ class WebSub:
             )
             try:
                 response = await engine.download_async(request)
-            except (DownloadCancelledError, asyncio.CancelledError):
+            except DownloadCancelledError:
                 return None
             except Exception as error:  # noqa: BLE001 - whatever it is, the hub has not answered
                 if lack(error):
