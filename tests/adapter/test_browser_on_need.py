@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ pytest.importorskip("scrapy_playwright", reason="scrapy-playwright is not instal
 from scrapy import Request
 
 from tests.support.warc_crawl import exchange
+from webcrawl.adapter import browser
 from webcrawl.adapter.browser_on_need import BrowserOnNeed, _unneeded_types
 from webcrawl.adapter.browser_views import views_of
 from webcrawl.base.model import Link
@@ -177,3 +179,24 @@ def test_a_view_that_takes_too_long_has_a_reason():
 
     views, failures = asyncio.run(views_of(Slow(), ["view"]))
     assert (views, failures) == ((), ["view: not made within 15 s"])
+
+
+def test_a_browser_that_does_not_close(monkeypatch, caplog):
+    """The end of the crawl waits for it so long and no longer, and closes the proxy."""
+    closed = []
+
+    async def close(handler=None):
+        if handler is None:
+            closed.append("proxy")
+        else:
+            await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(browser.ScrapyPlaywrightDownloadHandler, "close", close)
+    monkeypatch.setattr(browser, "END_TIMEOUT", 0.01)
+    handler = browser.BrowserHandler.__new__(browser.BrowserHandler)
+    handler._proxy = SimpleNamespace(close=close)
+
+    asyncio.run(handler.close())
+
+    assert closed == ["proxy"]
+    assert "the browser does not close" in caplog.text

@@ -75,6 +75,7 @@ from webcrawl.store.jobdir.stats_file import BROWSER_FAILED, REFUSED, SERVER_ERR
 
 logger = logging.getLogger(__name__)
 
+END_TIMEOUT = 40.0  # seconds; Playwright kills a browser that has not closed after 30
 MAX_PAGES = 4  # rendered at once, unless PLAYWRIGHT_MAX_CONTEXTS says otherwise: 100 MiB each
 TAB_PAGES = 100  # pages of one origin that a tab shows, until it is closed with what they leaked
 MAX_PAGE_REQUESTS = 200  # of one page; a script could request URLs of any number of hosts
@@ -223,7 +224,12 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         return downloader_of(self._crawler).network.http.logins
 
     async def close(self) -> None:
-        await super().close()
+        """Close the browser and the proxy. Playwright's own process may not answer any more."""
+        try:
+            async with asyncio.timeout(END_TIMEOUT):
+                await super().close()
+        except TimeoutError:
+            logger.warning("the browser does not close: the crawl ends without waiting for it")
         await self._proxy.close()
 
     async def _render(self, request: Request, exchange: Exchange) -> None:
