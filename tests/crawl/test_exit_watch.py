@@ -25,7 +25,7 @@ WAITS = "the crawl is over, but the process waits for work (<string>, line 6)"
     ("told", "lasts", "goes_on", "status", "waits"),
     [
         pytest.param(True, 1000, 0, 1, True, id="told to stop"),
-        pytest.param(False, 4, 0, 0, True, id="ended by itself"),
+        pytest.param(False, 8, 0, 0, True, id="ended by itself"),
         pytest.param(True, 4, 4, 0, False, id="goes on itself"),
     ],
 )

@@ -188,12 +188,13 @@ def test_a_second_signal_while_code_blocks(tmp_path, web, monkeypatch):
 
 
 @pytest.mark.parametrize("stop", ["signal", "command"])
-@pytest.mark.parametrize(("delay", "reached"), [(0.5, "/"), (0, "/7")])
+@pytest.mark.parametrize(("delay", "reached"), [(5, "/"), (0, "/7")])
 def test_a_pipeline_that_does_not_close(tmp_path, web, stop, delay, reached):
     """A crawl that is told to stop, in the middle or after its last page, ends without it: the state
     is saved, and the status is not 0.
     """
-    crawl, running = endless(tmp_path, web, "AwaitingAtTheEnd", reached, POLITENESS_MIN_DELAY=delay)
+    delays = {"POLITENESS_MIN_DELAY": delay, "POLITENESS_MAX_DELAY": 5}
+    crawl, running = endless(tmp_path, web, "AwaitingAtTheEnd", reached, **delays)
     if not delay:
         wait_until(lambda: "Closing spider (finished)" in crawl.output.read_text())
     if stop == "signal":
