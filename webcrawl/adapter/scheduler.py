@@ -449,10 +449,10 @@ class FrontierScheduler:
         # The crawl could not be opened
         if self.saves_no_more:
             return
-        # Timers and loops stop first: nothing may change behind the last checkpoint
-        self.run.stops.close()
-        self._warn_of_held_values()
         try:
+            # Timers and loops stop first: nothing may change behind the last checkpoint
+            self.run.stops.close()
+            self._warn_of_held_values()
             # Once more, because pipelines may have awaited downloads while they closed
             self.run.archiving.end()
             self.end.lost_requests = self._report_lost_requests()
