@@ -30,12 +30,14 @@ RECORD_START = re.compile(rb"WARC/\d+\.\d+[ \t]*\r?\n")
 RECORD_START_BYTES = 16  # that are enough to recognise a start
 ARC_START = re.compile(rb"filedesc://")  # the format before WARC
 # A record that begins anywhere. There may be garbage before it, without the end of a line.
-RECORD_WITHIN = re.compile(rb"(WARC/\d+\.\d+[ \t]*\r?\n(?i:WARC-|Content-))")
+_WITHIN = rb"WARC/\d+\.\d+[ \t]*\r?\n(?i:WARC-|Content-)"
+RECORD_WITHIN = re.compile(rb"(" + _WITHIN + rb")")
 RECORD_WITHIN_BYTES = 40
 RECORD_END = re.compile(rb"\r\n\r\n")  # behind each record, as the standard wants it
 RECORD_END_BYTES = 4
-# Another record may begin within a head, but not at its first byte, where it begins itself
-END_OF_HEAD = re.compile(rb"\n\r?\n|(?s:(?<=.))" + RECORD_WITHIN.pattern)
+# Or another record within the head: then the empty group matches. The search is fast because each
+# alternative begins with a certain byte.
+END_OF_HEAD = re.compile(rb"\n\r?\n|" + _WITHIN + rb"()")
 FOLDED_LINE = re.compile(rb"\r?\n[ \t]+")
 
 
@@ -237,7 +239,7 @@ class RecordReader:
         once more.
         """
         end = self._unpacked.find(END_OF_HEAD, MAX_HEAD_BYTES, RECORD_WITHIN_BYTES)
-        if end[1]:
+        if end.lastindex:
             raise TornRecord("the head of a record has no end", within=True)
         fields = _head_fields(end.string[: end.end()])
         if self._end is not None:

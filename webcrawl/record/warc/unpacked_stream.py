@@ -279,16 +279,16 @@ class UnpackedStream:
         return True
 
     def find(self, mark: re.Pattern[bytes], most: int, longest: int) -> re.Match[bytes]:
-        """Find this mark, in any number of members. Nothing is consumed.
+        """Find this mark behind the next byte, in any number of members. Nothing is consumed.
 
         `longest`: bytes of the mark. Raise TornRecord if it is not within `most` bytes.
         """
-        match = mark.search(self._data)
+        match = mark.search(self._data, 1)
         while match is None:
             if len(self._data) > most:
                 raise TornRecord("the head of a record has no end", within=True)
             # The mark may begin in what was searched
-            searched = max(0, len(self._data) - longest)
+            searched = max(1, len(self._data) - longest)
             if not self.unpack_more() and not self.next_member():
                 raise TornRecord("the file ends within a record's head", ends=True)
             match = mark.search(self._data, searched)
