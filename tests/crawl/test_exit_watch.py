@@ -11,7 +11,7 @@ from tests.support.places import ROOT
 LEFT = """
 import threading, time
 from webcrawl.crawl import exit_watch, last_pages
-exit_watch.LOOK_INTERVAL, last_pages.REPORTED_AFTER, last_pages.CLOSED = 0.25, 0.5, 1.0
+exit_watch.LOOK_INTERVAL, last_pages.REPORTED_AFTER, last_pages.STORED = 0.25, 0.5, 1.0
 def work(seconds):
     time.sleep(seconds)
 threading.Thread(target=work, args=({lasts},)).start()

@@ -99,15 +99,27 @@ def test_a_downloader_middleware_that_awaits_for_ever(tmp_path, web, name, reach
     assert logged(crawl) == ALL
 
 
-def test_a_thread_that_does_not_end(tmp_path, web):
-    """The page in it comes again; the process, which Python would keep, ends with a line."""
-    crawl, running = endless(tmp_path, web, "InThread")
+@pytest.mark.parametrize(
+    ("name", "status", "end"),
+    [
+        ("InThread", 1, "does not return: the process ends without waiting for it"),
+        ("InThreadForAnHour", 130, "a second signal ends it at once"),
+    ],
+)
+def test_a_thread_that_does_not_end(tmp_path, web, name, status, end):
+    """The page in it comes again. The process, which Python would keep, ends with a line, or by a
+    second signal.
+    """
+    crawl, running = endless(tmp_path, web, name)
     running.interrupt()
+    wait_until(
+        lambda: "the crawl is over, but the process waits for run (" in crawl.output.read_text()
+    )
+    if status == 130:
+        running.interrupt()
 
-    assert running.wait() == 1
-    said = crawl.output.read_text()
-    assert "the crawl is over, but the process waits for run (" in said
-    assert "does not return: the process ends without waiting for it" in said
+    assert running.wait() == status
+    assert crawl.output.read_text().endswith(f"{end}\n")
     assert crawl.stats["reason"] == "shutdown"
     assert crawl.run() == 0
     assert logged(crawl) == ALL

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
 
 from webcrawl.crawl import last_pages
 from webcrawl.crawl.failures import place
@@ -27,7 +28,7 @@ LOOK_INTERVAL = 1.0  # seconds between two looks
 def watch_exit(is_to_stop: Callable[[], bool]) -> None:
     """Name the threads for which the end of this process waits; do not wait for ever.
 
-    `is_to_stop`: whether the crawl was told to stop. Then the process ends after CLOSED seconds,
+    `is_to_stop`: whether the crawl was told to stop. Then the process ends after STORED seconds,
     with status 1.
     """
     with suppress(RuntimeError):  # no more threads
@@ -40,8 +41,9 @@ def _watch(is_to_stop: Callable[[], bool]) -> None:
     while True:
         time.sleep(LOOK_INTERVAL)
         # It may do other things than end
-        seconds = seconds + LOOK_INTERVAL if _waits_for_threads() else 0.0
-        if is_to_stop() and seconds >= last_pages.CLOSED:
+        main = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001 - documented all the same
+        seconds = seconds + LOOK_INTERVAL if waits_for_threads(main) else 0.0
+        if is_to_stop() and seconds >= last_pages.STORED:
             line = "%s does not return: the process ends without waiting for it"
             speak(logger.error, line, _places())
             os._exit(1)
@@ -52,9 +54,8 @@ def _watch(is_to_stop: Callable[[], bool]) -> None:
             speak(logger.warning, line, _places())
 
 
-def _waits_for_threads() -> bool:
-    """Return whether the main thread waits for others, as at the end of a process."""
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001 - documented all the same
+def waits_for_threads(frame: FrameType | None) -> bool:
+    """Return whether the main thread, which is in `frame`, waits for others, as at its end."""
     return frame is not None and frame.f_code.co_filename == threading.__file__
 
 

@@ -19,7 +19,9 @@ logger = logging.getLogger(__name__)
 # seconds until a line says which pages the end waits for, and until it does not wait
 REPORTED_AFTER, LEFT_AFTER = 10.0, 30.0
 CANCELLED = 1.0  # seconds for a page that was cancelled
-CLOSED = 60.0  # seconds for code that closes, in a crawl that was told to stop
+# Seconds for code that closes, in a crawl that was told to stop. Listeners to the end, as feeds are,
+# and threads may be storing what nobody else has: without an hour of theirs it would be lost.
+CLOSED, STORED = 60.0, 3600.0
 
 
 class Way(Protocol):
@@ -36,13 +38,15 @@ class Way(Protocol):
 async def closed(
     close: Callable[[], Awaitable[object]],
     hurries: Callable[[], bool],
-    what: str = "close_spider of a pipeline",
+    what: str = "",
 ) -> bool:
     """Await what closes code of the user's, and return whether it is closed; raise what it raises.
 
-    If `hurries` says that the crawl was told to stop, code that is not closed after CLOSED seconds
-    is left. `what`: the code, for the log.
+    If `hurries` says that the crawl was told to stop, code that is not closed in time is left.
+    `what`: a listener, in words for the log, which has STORED seconds; without it, a pipeline.
     """
+    most = STORED if what else CLOSED
+    what = what or "close_spider of a pipeline"
     before = asyncio.all_tasks()
     task = asyncio.ensure_future(close())
     seconds = 0.0
@@ -52,7 +56,7 @@ async def closed(
             break
         seconds += REPORTED_AFTER
         waits = of(begun.get_coro() for begun in asyncio.all_tasks() - before)
-        if hurries() and seconds >= CLOSED:
+        if hurries() and seconds >= most:
             line = "%s does not return%s: the crawl ends without waiting for it"
             logger.error(line, what, waits)
             task.cancel()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import os
 import signal
 import sys
 import time
@@ -79,14 +80,17 @@ class OneSignal:
         clock: Callable[[], float] = time.monotonic,
         arm: Callable[[float], None] | None = None,
         standstill: Callable[[], Standstill | None] = _no_standstill,
+        is_over: Callable[[FrameType | None], bool] = lambda _: False,
     ) -> None:
         """`arm` sets the time after which the kernel ends the process.
 
         `standstill` returns the watch of the crawl's event loop, or None before there is one.
+        `is_over`: whether nothing is left but threads for which the process waits.
         """
         self._clock = clock
         self._arm = arm or Alarm().arm
         self._standstill = standstill
+        self._is_over = is_over
         self._last_at = NEVER
         self._scrapy_handlers: dict[int, Handler] = {}
 
@@ -130,6 +134,8 @@ class OneSignal:
         is_second = before != NEVER
         standstill = self._standstill()
         if is_second:
+            if self._is_over(frame):
+                os._exit(ExitStatus.INTERRUPTED)
             if standstill is not None and standstill.stands:
                 standstill.end(ExitStatus.INTERRUPTED)
             self._arm(FORCED_END_SECONDS)
@@ -310,7 +316,9 @@ class Command(CrawlCommand):
         self._crawler = self.crawler_process.create_crawler(self._spider)
         self._crawler.signals.connect(self._opened, signals.spider_opened)
         self._crawler.signals.connect(self._closed, signals.spider_closed)
-        self._signals = OneSignal(standstill=partial(_standstill_of, self._crawler))
+        self._signals = OneSignal(
+            standstill=partial(_standstill_of, self._crawler), is_over=self._waits_for_threads
+        )
         try:
             crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
             if isinstance(crawling, asyncio.Task):
@@ -372,6 +380,11 @@ class Command(CrawlCommand):
         self._was_told_to_stop = getattr(self._crawler.engine.scheduler, "is_hurried", False)
         self._reason = reason
         self._exit_message = "%s ended the process after the crawl was closed"
+
+    def _waits_for_threads(self, frame: FrameType | None) -> bool:
+        from webcrawl.crawl.exit_watch import waits_for_threads  # noqa: PLC0415 - only a crawl needs it
+
+        return self._closed_well and waits_for_threads(frame)
 
     def _watch_exit(self, _: object) -> None:
         from webcrawl.crawl.exit_watch import watch_exit  # noqa: PLC0415 - only a crawl needs it
