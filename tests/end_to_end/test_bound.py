@@ -144,9 +144,7 @@ def test_slots(tmp_path):
         crawl = web.crawl(
             tmp_path, [f"h{number}.test" for number in range(20)], **FAST, CONCURRENT_REQUESTS=3
         )
-        run_until_bound(crawl, "slots")
-
-    assert crawl.stats["bound"].endswith("what helps: a higher CONCURRENT_REQUESTS")
+        run_until_bound(crawl, "slots", ".*what helps: a higher CONCURRENT_REQUESTS$")
 
 
 @pytest.mark.campaign
@@ -254,6 +252,5 @@ def test_the_processor(tmp_path, large):
 def test_bandwidth(tmp_path, large):
     """The same with BANDWIDTH_MAX: that."""
     crawl = large_crawl(tmp_path, large, BANDWIDTH_MAX="100kB")
-    run_until_bound(crawl, "bandwidth", "BANDWIDTH_MAX ")
-
-    assert crawl.stats["bound"].endswith("what helps: a higher BANDWIDTH_MAX")
+    words = "BANDWIDTH_MAX .*what helps: a higher BANDWIDTH_MAX$"
+    run_until_bound(crawl, "bandwidth", words)
