@@ -2,18 +2,16 @@
 do.
 """
 
+import sys
 import time
 
 import pytest
 
+from tests.support.crawling import wait_until
 from tests.support.seens import Reopenable, bloom, disk
 from webcrawl.frontier.seen.content import ContentSeen
 from webcrawl.store import worker
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
 MANY = range(200)
 
 
@@ -44,15 +42,19 @@ def _content(db):
 )
 def test_a_thread_that_dies_ends_the_crawl(tmp_path, monkeypatch, make, use):
     """The next look at its work is a lack of memory, and closing the store does not wait for it."""
+    dying, dead = [], []
 
     def die(*_):
+        dying.append(None)
         raise MemoryError
 
     job = Reopenable(tmp_path / "state", make)
     monkeypatch.setattr(worker, "_do", die)
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: dead.append(None))
 
     with pytest.raises(MemoryError):
         use(job.store)
     job.store.close()
+    wait_until(lambda: len(dead) == len(dying))  # or Python reports them in a later test
     monkeypatch.undo()
     job.db.close()
