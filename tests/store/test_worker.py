@@ -2,6 +2,7 @@
 
 import _thread
 import gc
+import sys
 import threading
 import time
 from contextlib import closing
@@ -113,20 +114,21 @@ def test_a_thread_that_says_nothing(monkeypatch):
     end.set()
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_thread_that_dies_at_work(one, monkeypatch):
     """Nobody waits for the result of a thread that had no memory to give it."""
 
     def die(*_):
         raise MemoryError
 
+    dead = []
     monkeypatch.setattr(worker, "_do", die)
+    monkeypatch.setattr(sys, "unraisablehook", dead.append)
     future = one.submit(len, "")
 
     with pytest.raises(MemoryError):
         one.result(future)
     one.close()
+    wait_until(lambda: dead)  # or Python reports it in a later test
 
 
 # -- Many syncs are waited for at once.
