@@ -199,6 +199,13 @@ def own_imports():
     return graph
 
 
+def run_python(code):
+    """Run this in a process of its own, and return how it ended and what it said."""
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=house.ROOT
+    )
+
+
 class TestRooms:
     def test_every_module_has_its_room(self):
         """All of the package lies in the eleven rooms, but the documented modules beside them."""
@@ -233,13 +240,7 @@ class TestRooms:
         code = (
             f"import sys, {', '.join(core)}; sys.exit(str({FRAMEWORKS!r} & set(sys.modules) or ''))"
         )
-        run = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=house.ROOT,
-        )
+        run = run_python(code)
 
         assert (run.returncode, run.stderr.strip()) == (1, ""), run.stderr
 
@@ -255,13 +256,7 @@ class TestRooms:
             if not name.endswith(("__main__", "adapter.browser", "adapter.browser_page"))
         ]  # that needs Playwright
         code = f"import sys, {', '.join(names)}; sys.exit('pybloom_live' in sys.modules)"
-        run = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=house.ROOT,
-        )
+        run = run_python(code)
 
         assert (run.returncode, run.stderr.strip()) == (0, "")
 
