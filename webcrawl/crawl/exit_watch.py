@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
+from webcrawl.base.program import ExitStatus
 from webcrawl.crawl import last_pages
 from webcrawl.crawl.failures import place
 from webcrawl.crawl.standstill import speak
@@ -46,7 +47,7 @@ def _watch(is_to_stop: Callable[[], bool]) -> None:
         if is_to_stop() and seconds >= last_pages.STORED:
             line = "%s does not return: the process ends without waiting for it"
             speak(logger.error, line, _places())
-            os._exit(1)
+            os._exit(ExitStatus.FAILED)
         if seconds == last_pages.REPORTED_AFTER:
             line = (
                 "the crawl is over, but the process waits for %s; a second signal ends it at once"
