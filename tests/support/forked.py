@@ -102,8 +102,8 @@ class _Run:
     def work(self, count, waits):
         """Run all units.
 
-        One process per core begins with tests that take CPU time. All others run tests that wait,
-        beside them, and end.
+        One process per core begins with tests that take CPU time. All others begin with tests
+        that wait. Each goes on with what the others have left.
         """
         cores, halves = len(os.sched_getaffinity(0)), ([], [])
         for number, unit in enumerate(self.units):
@@ -111,7 +111,7 @@ class _Run:
         waiting, working = map(_queue, halves)
         try:
             for number in range(count):
-                self._fork(number, (working, waiting) if number < cores else (waiting,))
+                self._fork(number, (working, waiting) if number < cores else (waiting, working))
             while self.workers:
                 ready = connection.wait([worker.reader for worker in self.workers], LOOK)
                 for worker in self.workers.copy():
