@@ -121,9 +121,8 @@ class StillbornThread(NoThread):
         return 0
 
 
-def is_within(function):
-    """Whether the caller was called by this function, or by what it called."""
-    frame = sys._getframe(1)
+def is_within(function, frame):
+    """Whether what runs in this frame was called by this function, or by what it called."""
     while frame is not None and frame.f_code is not function.__code__:
         frame = frame.f_back
     return frame is not None
@@ -150,7 +149,11 @@ class Threads:
         return item
 
     def close_spider(self):
-        new = [name for name in self._living() - self._before if self._born(name) > self._opened]
+        while any(is_within(side_by_side, frame) for frame in sys._current_frames().values()):
+            time.sleep(SHORT / LOOKS)
+        # The system lists a thread for a moment after its end
+        listed = set.intersection(*(self._living() for _ in range(LOOKS)))
+        new = [name for name in listed - self._before if self._born(name) > self._opened]
         self._tell(f"{len(new)} new ones")
         if new:
             faulthandler.dump_traceback(2)  # says which threads of Python's there are
@@ -162,7 +165,7 @@ class Threads:
         return int(stat.rpartition(")")[2].split()[19])
 
     def _hear(self, event, _):
-        if event.startswith("_thread.start_") and not is_within(side_by_side):
+        if event.startswith("_thread.start_") and not is_within(side_by_side, sys._getframe()):
             self._tell(event)
 
     def _living(self):
