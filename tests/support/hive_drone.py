@@ -12,6 +12,12 @@ import time
 from pathlib import Path
 
 PATIENCE = 60.0
+REASONS = {  # with which runs end at once
+    "finish": "finished",
+    "empty": "finished",
+    "limit": "closespider_pagecount",
+    "last-page": "closespider_pagecount",
+}
 
 
 def main(words):
@@ -42,15 +48,13 @@ def do(word, jobdir, stopped):
     if word == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     end = time.monotonic() + PATIENCE
-    while word not in ("finish", "empty", "limit") and not stopped and time.monotonic() < end:
+    while word not in REASONS and not stopped and time.monotonic() < end:
         time.sleep(0.01)
     while word == "deaf" and time.monotonic() < end:
         time.sleep(0.01)
-    reason = {"finish": "finished", "empty": "finished", "limit": "closespider_pagecount"}.get(
-        word, "shutdown"
-    )
     figures = {
-        "reason": reason,
+        "reason": REASONS.get(word, "shutdown"),
+        "work_left": word != "last-page",
         "pages": 7 * (word != "empty"),
         "queued": 2,
         "failures": 1,

@@ -83,6 +83,17 @@ class Run:
         """Return why nothing more is kept."""
         return self.keeping.failed
 
+    @property
+    def is_work_left(self) -> bool:
+        """Return whether the next run has something to do, if only to try once more."""
+        if self.failed is not None:
+            return True  # what was done since the last checkpoint
+        crawl = self.crawl
+        has_unread_seeds = crawl.parts.seeding.away > 0
+        has_queue = crawl.stats()["queued"] > 0  # perhaps of hosts that did not answer
+        expects_more = any(source() for source in self.sources)
+        return has_unread_seeds or has_queue or crawl.pending or expects_more
+
     def kept(self, stats: dict[str, Any]) -> dict[str, Any]:
         """Return the figures of the last good checkpoint, if one has failed.
 

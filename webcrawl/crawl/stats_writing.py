@@ -87,6 +87,7 @@ class StatsWriting:
             "seconds": round(time.monotonic() - self._begun, 1),
             **run.kept(run.crawl.stats()),
             "bound": run.crawl.outlook.bound(),
+            **({} if reason is None else {"work_left": run.is_work_left}),
             **self._unreached(reason),
             "errors": self._errors(),
         }

@@ -401,7 +401,7 @@ class TestEnds:
 
     def test_the_last_line_says_whether_anything_is_left(self, crawled):
         """A crawl that CloseSpider ends is said to be resumed by the same command, unless its last
-        request is done.
+        request is done; stats.json says the same.
         """
         _, endless = crawled("ours", "ending", how="raises")
         _, done = crawled("ours", "listening", settings={"CONCURRENT_ITEMS": 1})
@@ -409,3 +409,4 @@ class TestEnds:
         by_code = "stopped by code of the project, with the reason"
         assert f"{by_code} 'enough': run the same command to resume" in endless.output.read_text()
         assert f"{by_code} 'nothing more', with nothing left to do" in done.output.read_text()
+        assert (endless.stats["work_left"], done.stats["work_left"]) == (True, False)

@@ -46,6 +46,16 @@ class TestMerged:
         """A figure that is of another kind in one drone counts as missing there."""
         assert merged([{key: one}, {key: other}])[key] == both
 
+    @pytest.mark.parametrize(
+        ("drones", "hive"),
+        [([False, False], False), ([False, True], True), ([False, None], True)],
+    )
+    def test_whether_work_is_left(self, drones, hive):
+        """Something is left if a drone says so, or says nothing, because it was killed."""
+        figures = [{} if said is None else {"work_left": said} for said in drones]
+
+        assert merged(figures)["work_left"] is hive
+
     def test_what_all_have_together(self):
         """All drones read the same seeds, in the same seconds, and each hears of every host that is
         paused.

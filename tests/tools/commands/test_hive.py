@@ -261,6 +261,22 @@ def test_a_status_of_its_own_for_a_stopped_hive(hive, script, status):
     assert hive.runs(0)[1:] == []
 
 
+@pytest.mark.parametrize(
+    ("scripts", "then"),
+    [
+        (["limit", "limit"], ": run the same command to resume"),
+        (["last-page", "limit"], ": run the same command to resume"),
+        (["last-page", "last-page"], ", with nothing left to do"),
+    ],
+)
+def test_whether_anything_is_left(hive, scripts, then):
+    """A hive that a limit has stopped is said to be resumed unless no drone has anything to do."""
+    for number, script in enumerate(scripts):
+        hive.script(number, script)
+
+    assert f"stopped by CLOSESPIDER_PAGECOUNT{then}\n" in hive.run("-n", 2).stderr
+
+
 def test_a_drone_that_cannot_start(hive):
     """A drone that exits three times ends the hive with its last lines, whatever it was last run.
 

@@ -87,6 +87,23 @@ class TestFigures:
             "odd": [],
         }
 
+    @pytest.mark.parametrize(
+        ("more", "then"),
+        [
+            ({"work_left": True}, ": run the same command to resume."),
+            ({"work_left": False}, ", with nothing left to do."),
+            ({}, ": run the same command to resume."),
+        ],
+    )
+    def test_whether_anything_is_left(self, tmp_path, more, then):
+        """A crawl that was stopped is said to be resumed, unless it says that nothing is left."""
+        made(tmp_path / "web", stats={"reason": "stopped", "pages": 7, **more})
+        with dashboard(tmp_path, Crawls()) as visitor:
+            visitor.page()
+            (known,) = visitor.finder.find()
+
+            assert f"Stopped by command{then}" in visitor.page(f"c/{known.id}")
+
     @pytest.mark.parametrize("wrong", ["x", None, [], 1e400])
     def test_revisits_that_are_no_numbers(self, tmp_path, wrong):
         """What another program says in a crawl's place breaks no page."""

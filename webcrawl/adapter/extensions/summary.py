@@ -145,14 +145,8 @@ class Summary:
 
     def stopped(self, reason: str) -> list[str]:
         """Return a line on why the run has stopped, or no line if nothing was left to do."""
-        line = stopped_by(reason, is_work_left=self._is_work_left())
+        line = stopped_by(reason, is_work_left=scheduler_of(self._crawler).run.is_work_left)
         return [line] if line else []
-
-    def _is_work_left(self) -> bool:
-        """Return whether the next run has something to do, if only to try once more."""
-        has_unread_seeds = self._crawl.parts.seeding.away > 0
-        has_queue = self._crawl.stats()["queued"] > 0  # perhaps of hosts that did not answer
-        return has_unread_seeds or has_queue or scheduler_of(self._crawler).has_work()
 
     def end(self, seconds: float) -> list[str]:
         """Return the lines on what a run of this many seconds has done."""

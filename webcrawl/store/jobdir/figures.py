@@ -85,6 +85,11 @@ def tables(values: Sequence[Mapping[str, Any] | None]) -> dict[str, Any]:
     return added_tables(value for value in values if value is not None)
 
 
+def any_but_false(values: Sequence[bool | None]) -> bool:
+    """Return whether it may be true of one: a drone that was killed does not say."""
+    return any(value is not False for value in values)
+
+
 def nothing(values: Sequence[Any]) -> None:
     """Return None: it says something of one crawl alone."""
     del values
@@ -261,6 +266,7 @@ GAUGES = (
 )
 WITHOUT_METRIC = (
     Figure("reason", of_hive=first_reason),
+    Figure("work_left", of_hive=any_but_false),
     Figure("started", of_hive=earliest),
     Figure("at", of_hive=largest),
     Figure("seconds", of_hive=largest),

@@ -381,7 +381,8 @@ def _end_words(sample: CrawlSample) -> str:
     """Return how the last run ended, and which URLs are left."""
     reason = sample.note
     if reason != "finished":
-        return stopped_by(reason) or f"ended: {reason}"
+        is_work_left = sample.figures.get("work_left") is not False
+        return stopped_by(reason, is_work_left=is_work_left) or f"ended: {reason}"
     queued = int(sample.number("queued"))
     if not queued:
         return "finished: nothing is left to fetch"

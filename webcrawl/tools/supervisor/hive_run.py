@@ -374,7 +374,8 @@ class HiveRun:
             )
             return 1
         self._save(figures)
-        was_stopped = stopped_by(figures.get("reason") or "")
+        is_work_left = figures.get("work_left") is not False
+        was_stopped = stopped_by(figures.get("reason") or "", is_work_left=is_work_left)
         seconds = time.monotonic() - begun
         for line in [*self._last_lines(figures, seconds, pages_before), was_stopped]:
             if line:
