@@ -1,12 +1,10 @@
 """The processes that run the tests (tests/support/forked.py), on a few tests of their own."""
 
 import re
-from types import SimpleNamespace
 
 import pytest
 
 from tests.support.commands import command
-from tests.support.forked import units_of
 
 pytestmark = pytest.mark.xdist_group("forked")  # one run for all tests
 
@@ -43,6 +41,10 @@ def test_skips():
 
 def test_dies():
     os._exit(3)
+
+@pytest.mark.xdist_group("together")
+def test_joins():
+    pass
 """
 GROUP = f"""
 {SINGLE.partition("@pytest.mark")[0]}
@@ -86,8 +88,8 @@ def test_each_test_runs_once(run):
     folder, done = run
 
     names = [name for _, name, _ in runs(folder)]
-    assert len(set(names)) == len(names) == 27
-    assert re.search(r"3 failed, 23 passed, 1 skipped, 1 warning", done.stdout), done.stdout
+    assert len(set(names)) == len(names) == 28
+    assert re.search(r"3 failed, 24 passed, 1 skipped, 1 warning", done.stdout), done.stdout
     assert done.returncode == 1
 
 
@@ -114,13 +116,14 @@ def test_what_a_test_said_is_told(run):
 
 
 def test_a_group_stays_together(run):
-    """Tests of a group share a process, which makes what they share once, unless it dies."""
+    """Tests of a group, of whichever files, share a process, which makes what they share once,
+    unless it dies.
+    """
     folder, _ = run
 
-    first, second, third = (
-        pid for pid, name, _ in runs(folder) if name in ("test_first", "test_second", "test_third")
-    )
-    assert first == second != third
+    group = ("test_first", "test_second", "test_third", "test_joins")
+    first, second, third, joins = (pid for pid, name, _ in runs(folder) if name in group)
+    assert first == second != third == joins
     assert ((folder / "made").read_text(), (folder / "ended").read_text()) == ("xx", "x")
 
 
@@ -130,20 +133,3 @@ def test_processes_have_folders_of_their_own(run):
 
     places = {(pid, path.rpartition("/")[0]) for pid, _, path in runs(folder)}
     assert 2 <= len({pid for pid, _ in places}) == len(places)
-
-
-def test_files_may_share_a_group(tmp_path):
-    """All tests of files with the same mark are one unit, whatever lies between them; others are
-    one each.
-    """
-    marks = {"a": 'pytestmark = pytest.mark.xdist_group("one")  # for a reason', "b": "", "c": ""}
-    marks["c"] = marks["a"]
-    for name, text in marks.items():
-        (tmp_path / name).write_text(f"import pytest\n{text}\n")
-    items = [
-        SimpleNamespace(path=tmp_path / name, nodeid=f"{name}{number}")
-        for name in "abc"
-        for number in (1, 2)
-    ]
-
-    assert units_of(items) == [[0, 1, 4, 5], [2], [3]]

@@ -6,30 +6,20 @@ again, each of them.
 """
 
 import os
-import re
 import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module
 from multiprocessing import Pipe, active_children, connection, forkserver
 from tempfile import TemporaryFile
 
 import pytest
 
-MARK = re.compile(r'^pytestmark = .*\bxdist_group\("([^"]+)"\)', re.MULTILINE)
 CRAWLS = "tests.support.crawling"  # who imports it forks crawls from a process that all may share
 LOOK = 1.0  # seconds until it is asked whether a process has died
-
-
-@cache
-def group_of(path):
-    """Return the group of all tests of a file: one process makes what they share, once."""
-    found = MARK.search(path.read_text(encoding="utf-8"))
-    return found and found[1]
 
 
 def units_of(items):
@@ -38,7 +28,8 @@ def units_of(items):
     """
     units = {}
     for number, item in enumerate(items):
-        unit = group_of(item.path) or item.nodeid
+        group = item.get_closest_marker("xdist_group")
+        unit = group.args[0] if group is not None else item.nodeid
         units.setdefault(unit, []).append(number)
     return list(units.values())
 
