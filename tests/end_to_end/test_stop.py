@@ -1,6 +1,7 @@
 """Stopping and resuming a crawl: Ctrl-C, SIGTERM, both twice, CLOSESPIDER_*, and its normal end."""
 
 import os
+import re
 import signal
 import sqlite3
 import time
@@ -115,7 +116,8 @@ class TestSignals:
         left = crawl.stats["queued"]
         assert left > 50
         assert f"{left} URLs of 1 host left" in said(crawl)
-        assert f"after no connection from {address}" in said(crawl)
+        # The server's end may cut off a connection that it has not accepted yet
+        assert re.search(rf"after (no|a lost) connection from {re.escape(address)};", said(crawl))
 
     def test_servers_that_hang_delay_nothing(self, tmp_path, simweb):
         """Downloads that take more than 5 seconds are given up, and their URLs fetched again by the
