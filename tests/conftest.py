@@ -53,7 +53,7 @@ def crawls(item):
 
 
 def pytest_xdist_auto_num_workers():
-    """For `-n auto`: six processes per core, five of them for tests that wait."""
+    """For `-n auto`: six processes per core, of which five begin with tests that wait."""
     return (
         None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 6
     )

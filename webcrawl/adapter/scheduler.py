@@ -515,7 +515,7 @@ class FrontierScheduler:
 
     def _expects_more(self) -> bool:
         """Return whether awaited downloads, or a server of seeds, may bring more URLs."""
-        return self._has_awaited_downloads() or any(source() for source in self.run.sources)
+        return self._has_awaited_downloads() or self.run.expects_more
 
     def _has_awaited_downloads(self) -> bool:
         return downloader_of(self.crawler).inline.waiting > 0

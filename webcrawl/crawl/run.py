@@ -84,6 +84,11 @@ class Run:
         return self.keeping.failed
 
     @property
+    def expects_more(self) -> bool:
+        """Return whether a source may bring more URLs."""
+        return any(source() for source in self.sources)
+
+    @property
     def is_work_left(self) -> bool:
         """Return whether the next run has something to do, if only to try once more."""
         if self.failed is not None:
@@ -91,8 +96,7 @@ class Run:
         crawl = self.crawl
         has_unread_seeds = crawl.parts.seeding.away > 0
         has_queue = crawl.stats()["queued"] > 0  # perhaps of hosts that did not answer
-        expects_more = any(source() for source in self.sources)
-        return has_unread_seeds or has_queue or crawl.pending or expects_more
+        return has_unread_seeds or has_queue or crawl.pending or self.expects_more
 
     def kept(self, stats: dict[str, Any]) -> dict[str, Any]:
         """Return the figures of the last good checkpoint, if one has failed.

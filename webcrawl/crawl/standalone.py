@@ -379,10 +379,7 @@ class Standalone:
 
     def be_idle(self) -> None:
         """Stop the crawl if nothing is queued, and no source may bring more."""
-        if self.run.crawl.pending:
-            return
-        may_get_more = any(source() for source in self.run.sources)
-        if not may_get_more:
+        if not self.run.crawl.pending and not self.run.expects_more:
             self.stop(FINISHED)
 
     def give_up(self) -> None:

@@ -87,17 +87,19 @@ class StatsWriting:
             "seconds": round(time.monotonic() - self._begun, 1),
             **run.kept(run.crawl.stats()),
             "bound": run.crawl.outlook.bound(),
-            **({} if reason is None else {"work_left": run.is_work_left}),
-            **self._unreached(reason),
+            **self._of_end(reason),
             "errors": self._errors(),
         }
 
-    def _unreached(self, reason: str | None) -> dict[str, list[str]]:
-        """Return why the seeds gave nothing, of a crawl that ended with nothing."""
-        fates = self._run.fates
-        if fates is None or reason != stats_file.FINISHED or not fates.hopeless:
+    def _of_end(self, reason: str | None) -> dict[str, Any]:
+        """Return whether work is left, and why the seeds gave nothing; nothing of a running crawl."""
+        if reason is None:
             return {}
-        return {stats_file.UNREACHED: fates.lines()}
+        of_end: dict[str, Any] = {"work_left": self._run.is_work_left}
+        fates = self._run.fates
+        if fates is not None and reason == stats_file.FINISHED and fates.hopeless:
+            of_end[stats_file.UNREACHED] = fates.lines()
+        return of_end
 
 
 def _text(figures: dict[str, Any]) -> str:

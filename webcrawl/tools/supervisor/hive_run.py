@@ -1,4 +1,4 @@
-"""A hive on this machine: what it is to be, how its drones are started, and how all of them run."""
+"""A hive on this machine: its plan, the start of its drones, and their run."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class HivePlan:
-    """What a hive is to be, by the command line: its folder, its members and their settings."""
+    """The hive that the command line describes: its folder, its members and their settings."""
 
     def __init__(
         self, settings: Settings, spider: str, arguments: Mapping[str, str], drones: int
