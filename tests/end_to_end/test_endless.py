@@ -86,8 +86,14 @@ def test_a_page_that_awaits_for_ever(tmp_path, web, name):
     [("AwaitingMiddleware", "/6"), *in_campaign(("StubbornMiddleware", "/7"))],
 )
 def test_a_downloader_middleware_that_awaits_for_ever(tmp_path, web, name, reached):
-    """The end does not wait for it either, before the request or after the answer."""
+    """A line names it while the crawl goes on, and the end does not wait for it either, before the
+    request or after the answer.
+    """
     crawl, running = endless(tmp_path, web, name, reached)
+    line = "a downloader middleware has kept 1 request for 3 s [process_request ("
+    if name == "StubbornMiddleware":
+        line = "checkpoints leave out 1 page"
+    wait_until(lambda: line in crawl.output.read_text())
     running.interrupt()
 
     assert running.wait() == 0

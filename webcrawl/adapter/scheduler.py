@@ -34,6 +34,7 @@ from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.driver_steps import FetchingSteps, reason_for_engine
 from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.frontier_waker import FrontierWaker
+from webcrawl.adapter.held_requests import HeldRequests
 from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
@@ -224,7 +225,9 @@ class FrontierScheduler:
         """Watch for code that does not return, which is named in the log and cannot delay the end."""
         self.standstill = Standstill(asyncio.get_running_loop(), lambda: self.keeping.saved)
         self.crawler.signals.connect(self.standstill.close, signals.engine_stopped)
-        downloader_of(self.crawler).barrier.on_overdue = self._warn_of_overdue_pages
+        downloader = downloader_of(self.crawler)
+        downloader.barrier.on_overdue = self._warn_of_overdue_pages
+        self.keeping.taken.append(HeldRequests(downloader.tasks).look)
 
     def _assemble(
         self, spider: Spider, values: CheckedSettings, slots: int, *, makes_pages: bool
