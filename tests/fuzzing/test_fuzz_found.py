@@ -4,6 +4,7 @@ import io
 import sys
 import zipfile
 import zlib
+from datetime import UTC, datetime
 
 import pytest
 
@@ -93,6 +94,13 @@ class TestHttp:
         der = der[: at + 2] + b"\x80\x11" + der[at + 4 : at + 21] + b"\x82\x01\xff" + der[at + 24 :]
 
         assert certificate_flaws(der, "a.test", 1.7e9) == ("certificate_unreadable",)
+
+    def test_a_certificate_with_the_whole_name_of_a_country(self):
+        """It is read; the library's warning, that two letters are usual, does not reach the user."""
+        common_name, country = b"\x55\x04\x03", b"\x55\x04\x06"
+        der = encoded("a.test").replace(common_name, country)
+
+        assert certificate_flaws(der, "a.test", datetime.now(UTC).timestamp()) == ()
 
 
 class TestFtp:

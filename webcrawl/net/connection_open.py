@@ -19,7 +19,6 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from cryptography import x509
-from cryptography.utils import CryptographyDeprecationWarning
 
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Timings
@@ -396,13 +395,14 @@ def _read(der: bytes) -> _Certificate | None:
     """
     try:
         with warnings.catch_warnings():
-            # about malformed fields, also of extensions, which are read with the names
-            warnings.simplefilter("ignore", CryptographyDeprecationWarning)
+            # about malformed fields, which are parsed when they are read
+            warnings.simplefilter("ignore")
             found = x509.load_der_x509_certificate(der)
             names = tuple(_names(found))
+            is_self_issued = found.issuer == found.subject
         begins = found.not_valid_before_utc
         ends = found.not_valid_after_utc
-        return _Certificate(begins, ends, names, self_issued=found.issuer == found.subject)
+        return _Certificate(begins, ends, names, self_issued=is_self_issued)
     except _UNREADABLE:
         return None
 
