@@ -41,6 +41,7 @@ def fuzzed(name: str, seed: int, seconds: float) -> int:
         notes.truncate(ROOM)
         command = [
             sys.executable,
+            "-Werror",
             "-m",
             "tests.fuzzing.worker",
             name,
