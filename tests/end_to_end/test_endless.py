@@ -252,3 +252,19 @@ def test_a_listener_that_does_not_return(tmp_path, web, name, signal):
     said = f"a listener to {signal} (of an extension, a feed, a download handler or the spider) does not return [hear ("
     assert said in crawl.output.read_text()
     assert crawl.stats["reason"] == "stopped"
+
+
+def test_a_listener_that_keeps_the_crawl_from_beginning(tmp_path, web):
+    """A line names it. A crawl that is told to stop ends without it, and the next run begins."""
+    extensions = {f"{OURS}.Impatient": 1, f"{OURS}.FirstListener": 300}
+    crawl = web.crawl(tmp_path, [HOST], **FAST)
+    running = crawl.start(EXTENSIONS=json.dumps(extensions))
+    wait_until(crawl.output.exists)
+    line = "the crawl waits for a listener to spider_opened [hear ("
+    wait_until(lambda: line in crawl.output.read_text())
+    client.Client(crawl.jobdir, 60).ask("stop")
+
+    assert running.wait() == 0
+    assert "a listener to spider_opened does not return [hear (" in crawl.output.read_text()
+    assert crawl.run() == 0
+    assert logged(crawl) == ALL

@@ -119,6 +119,12 @@ class LastListener(Listener):
     signal = signals.engine_stopped
 
 
+class FirstListener(Listener):
+    """One that does not return from the signal that comes before the first page."""
+
+    signal = signals.spider_opened
+
+
 class SleepingAtTheEnd:
     """Holds up the event loop when it closes."""
 

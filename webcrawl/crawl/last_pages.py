@@ -1,4 +1,4 @@
-"""Pages that do not come back from the user's code, and code of theirs that does not close.
+"""Pages that do not come back from the user's code, and code of theirs that does not open or close.
 
 A checkpoint leaves such pages out, and the end of the crawl leaves them to the next run.
 """
@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 # seconds until a line says which pages the end waits for, and until it does not wait
 REPORTED_AFTER, LEFT_AFTER = 10.0, 30.0
 CANCELLED = 1.0  # seconds for a page that was cancelled
+OPENING_LOOK_INTERVAL = 1.0  # seconds between two looks at code that does not open
 # Seconds for code that closes, in a crawl that was told to stop. Listeners to the end, as feeds are,
 # and threads may be storing what nobody else has: without an hour of theirs it would be lost.
 CLOSED, STORED = 60.0, 3600.0
@@ -33,6 +34,29 @@ class Way(Protocol):
     def waiting_pages(self) -> Mapping[Trip, Any]: ...
     def cancel(self) -> None: ...
     def forsake(self) -> None: ...
+
+
+async def opened(
+    open_code: Callable[[], Awaitable[Any]], is_over: Callable[[], bool], what: str
+) -> Any:
+    """Await what opens code of the user's, and return or raise what it does.
+
+    After REPORTED_AFTER seconds a line says what the crawl waits for. If the crawl is over, as it
+    was told to stop meanwhile, return None.
+    """
+    before = asyncio.all_tasks()
+    task = asyncio.ensure_future(open_code())
+    looks = 0
+    while not (await asyncio.wait({task}, timeout=OPENING_LOOK_INTERVAL))[0]:
+        looks += 1
+        waits = of(begun.get_coro() for begun in asyncio.all_tasks() - before)
+        if is_over():
+            logger.error("%s does not return%s: the crawl ends without it", what, waits)
+            task.cancel()
+            return None
+        if looks * OPENING_LOOK_INTERVAL == REPORTED_AFTER:
+            logger.warning("the crawl waits for %s%s before it begins", what, waits)
+    return await task
 
 
 async def closed(

@@ -10,6 +10,7 @@ from typing import Any
 from scrapy import Request, signals
 from scrapy.core.engine import ExecutionEngine
 
+from webcrawl.crawl.last_pages import opened
 from webcrawl.store.jobdir.stats_file import HURRIED_REASONS
 
 # After the last checkpoint Scrapy waits for the listeners to these
@@ -101,6 +102,30 @@ class EngineHandle:
         # After each request that a pipeline makes while it closes, Scrapy would report once more
         # that the slot is closed, and fail
         self.slot.remove_request = self.slot.inprogress.discard  # type: ignore[method-assign,assignment]
+
+    def watch_opening(self) -> None:
+        """Have a line say if pipelines or listeners to spider_opened do not open.
+
+        If the crawl is told to stop meanwhile, it ends without them.
+        """
+        scraper: Any = self.engine.scraper
+        manager: Any = self.engine.signals
+        send = manager.send_catch_log_async
+        opened_here = partial(opened, is_over=lambda: self.engine.spider is None)
+        scraper.open_spider_async = partial(
+            opened_here, scraper.open_spider_async, what="open_spider of a pipeline"
+        )
+
+        async def send_opened(signal: object, **kwargs: Any) -> list[Any]:
+            if signal is not signals.spider_opened:
+                results: list[Any] = await send(signal, **kwargs)
+                return results
+            # No page pays for this
+            manager.send_catch_log_async = send
+            listeners = partial(send, signal, **kwargs)
+            return await opened_here(listeners, what="a listener to spider_opened") or []
+
+        manager.send_catch_log_async = send_opened
 
     def close_code_by(self, close_by: Callable[..., Awaitable[None]]) -> None:
         """Have the pipelines and the listeners to LAST_SIGNALS closed by `close_by`.

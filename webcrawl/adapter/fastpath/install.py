@@ -30,4 +30,5 @@ def install(
     handle = EngineHandle(engine, closing, failure)
     handle.guests = GuestRequests(handle, finished)
     shorten_signals(handle.engine.crawler.signals)
+    handle.watch_opening()
     return handle
