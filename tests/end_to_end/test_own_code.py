@@ -169,6 +169,26 @@ class Careful:
 
     def processed_item(self, page):
         return page
+
+
+class ForgetsThePage:
+    def process_item(self, page):
+        page.title
+
+
+class Unflushed:
+    def process_item(self, page):
+        return page
+
+    def close_spider(self):
+        raise OSError("the rows are not stored")
+
+
+class NoType:
+    content_types = ("html",)
+
+    def process_item(self, page):
+        return page
 """
 
 
@@ -347,3 +367,28 @@ def test_a_name_that_is_used_is_no_misspelling(crawl):
     _, said = crawl("callbacks")
 
     assert "did you mean" not in said
+
+
+def test_a_pipeline_that_returns_no_page_is_named(crawl):
+    """What fails for lack of a page is a later pipeline or a feed: one line names the first."""
+    _, said = crawl(ITEM_PIPELINES={"spiders.ForgetsThePage": 300, "spiders.Careful": 301})
+
+    line = "spiders.ForgetsThePage.process_item returned None: later pipelines and feeds get None"
+    assert said.count(line) == 1
+
+
+def test_a_pipeline_that_cannot_close_is_no_success(crawl):
+    """The exit status is 1 if `close_spider` raises: the pipeline may not have stored its data."""
+    status, said = crawl(ITEM_PIPELINES={"spiders.Unflushed": 300})
+
+    assert "the rows are not stored" in said
+    assert status == 1
+
+
+def test_a_content_type_that_is_none_is_one_line(crawl):
+    """The start ends without a traceback, which would hide the line."""
+    status, said = crawl(ITEM_PIPELINES={"spiders.NoType": 300})
+
+    assert status == 1
+    assert "spiders.NoType: content_types must be types such as text/html" in said.splitlines()[-1]
+    assert "Traceback" not in said

@@ -22,7 +22,7 @@ class RunEnd:
     begun: bool = False
     reason: str = ""
     lost_requests: int = 0  # of the spider, in this run and in those that were killed before it
-    has_unclosed_code: bool = False  # the crawl has not waited for a pipeline or listener to close
+    has_unclosed_code: bool = False  # a pipeline or listener has not closed in time, or has raised
 
 
 class EndedBadly(Exception):  # noqa: N818 - reads as what it is

@@ -359,8 +359,11 @@ class FrontierScheduler:
         )
 
     async def _close_code(self, close: Callable[[], Awaitable[object]], *what: str) -> None:
-        if not await closed(close, lambda: self.is_hurried, *what):
-            self.end.has_unclosed_code = True
+        is_closed = False
+        try:
+            is_closed = await closed(close, lambda: self.is_hurried, *what)
+        finally:  # code that raises may not have stored all of its data either
+            self.end.has_unclosed_code |= not is_closed
 
     def _warn_of_overdue_pages(self, pages: Iterable[Trip]) -> None:
         """Log which pages a checkpoint leaves out, because they take too long, and where they wait.

@@ -141,7 +141,7 @@ def _crawled(tmp_path_factory, here, closed_port):
     """
     done = {}
 
-    def crawl(kind, spider, *, settings=(), **arguments):
+    def crawl(kind, spider, *, settings=(), status=0, **arguments):
         key = json.dumps([kind, spider, dict(settings), arguments])
         if key not in done:
             folder = tmp_path_factory.mktemp(kind)
@@ -161,8 +161,7 @@ def _crawled(tmp_path_factory, here, closed_port):
                 for name, value in given.items()
             }
             run = Crawl(folder / "job", {"here": here, **arguments}, words, spider, project)
-            status = run.run()
-            assert status == 0, run.output.read_text()
+            assert run.run() == status, run.output.read_text()
             done[key] = _by_scene(folder / "notes"), run
         return done[key]
 
@@ -317,7 +316,7 @@ class TestErrors:
     @pytest.mark.parametrize("items", [1, 8])
     def test_a_panic_is_an_error_of_its_page(self, crawled, closed_port, items):
         """What is raised and is no Exception, or cancels the page's own task, is one more error;
-        the crawl ends.
+        the crawl ends, with status 1 because its pipeline cannot close.
         """
         settings = {
             "ITEM_PIPELINES": {f"{SPIDERS}.PanickingItems": 300},
@@ -325,7 +324,9 @@ class TestErrors:
             "CONCURRENT_ITEMS": items,
         }
 
-        heard, run = crawled("ours", "panicking", settings=settings, closed_port=closed_port)
+        heard, run = crawled(
+            "ours", "panicking", settings=settings, status=1, closed_port=closed_port
+        )
 
         assert heard["failed"] == [["download"]]
         assert sorted(heard["read on"]) == [["cancelled_pipeline"], ["late_pipeline"], ["pipeline"]]

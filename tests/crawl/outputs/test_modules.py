@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from webcrawl.base.errors import RulesError
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.content.page import Page
 from webcrawl.crawl.outputs.modules import module
@@ -51,7 +52,7 @@ class TestTypes:
     def test_what_is_no_type_is_refused(self, patterns):
         """A pipeline that names something else is refused at the start."""
         line = "m: content_types must be types such as text/html or image/*, not "
-        with pytest.raises(TypeError, match=re.escape(line)):
+        with pytest.raises(RulesError, match=re.escape(line)):
             module("m", print, patterns)
 
     def test_other_items_pass(self):

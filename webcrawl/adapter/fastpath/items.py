@@ -31,6 +31,10 @@ class ItemProcessor(ItemPipelineManager):
 
     scraped = 0  # items that no pipeline dropped
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._without_item: set[str] = set()  # methods that have returned None
+        super().__init__(*arguments, **options)
+
     def _add_middleware(self, mw: Any) -> None:
         """Add a pipeline as Scrapy does, and wrap its method if it names content types.
 
@@ -74,8 +78,20 @@ class ItemProcessor(ItemPipelineManager):
                         # Goes on in a task of its own, which a time-out in the pipeline needs
                         await asyncio.sleep(0)
                     item = await ensure_awaitable(item, _warn=global_object_name(method))
+                    if item is None:
+                        self._warn_of_none(global_object_name(method))
         self.scraped += 1
         return item
+
+    def _warn_of_none(self, method: str) -> None:
+        """Warn of a pipeline that returns no item, once for each.
+
+        What fails on the None is a later pipeline or a feed, whose traceback does not name it.
+        """
+        if method not in self._without_item:
+            self._without_item.add(method)
+            line = "%s returned None: later pipelines and feeds get None in place of the item; `return` it"
+            logger.warning(line, method)
 
     async def close_spider_async(self) -> None:
         await taming(super().close_spider_async)()

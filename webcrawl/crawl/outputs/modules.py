@@ -9,7 +9,7 @@ from functools import lru_cache, wraps
 from inspect import isawaitable
 from typing import Any
 
-from webcrawl.base.errors import lack
+from webcrawl.base.errors import RulesError, lack
 from webcrawl.base.page_values import Change
 from webcrawl.content.page import Page
 from webcrawl.crawl.outputs.output import Dropped
@@ -32,7 +32,7 @@ def module(
 ) -> Process:
     """Return `process_item` of a module, which calls `process` for pages of these types alone.
 
-    In a type `*` is a wildcard. Raise TypeError for what is no type. `unchanged`: also for pages
+    In a type `*` is a wildcard. Raise RulesError for what is no type. `unchanged`: also for pages
     that have not changed since they were fetched last, with a type or without. `dropped` is what it
     raises for a page that goes no further.
 
@@ -79,13 +79,13 @@ def processors(name: str, output: object, dropped: type[Exception] = Dropped) ->
 
 
 def _patterns(name: str, content_types: str | Iterable[str]) -> list[str]:
-    """Return the content types of a module in lower case. Raise TypeError for what is none."""
+    """Return the content types of a module in lower case. Raise RulesError for what is none."""
     patterns: list[Any] = [content_types]
     if isinstance(content_types, Iterable) and not isinstance(content_types, str):
         patterns = [*content_types]
     for pattern in patterns:
         if not isinstance(pattern, str) or "/" not in pattern:
-            raise TypeError(
+            raise RulesError(
                 f"{name}: content_types must be types such as text/html or image/*, not {content_types!r}"
             )
     return [pattern.lower() for pattern in patterns]
