@@ -245,11 +245,14 @@ class Expressions:
         return tuple(expressions)
 
 
+_QUOTED_ARRAY = re.compile(r"""\s*\[\s*(["']).*\1[\s,]*\]\s*""", re.DOTALL)
+
+
 def _expressions_in(value: Any) -> list[str]:
     """Return the expressions of a setting.
 
     Several come as a JSON array, because commas and spaces may be part of one. Raise ValueError for
-    a value that is no text.
+    a value that is no text, and for a mistyped array.
     """
     if isinstance(value, list | tuple):
         return [text(expression) for expression in value]
@@ -258,7 +261,10 @@ def _expressions_in(value: Any) -> list[str]:
     written = text(value)
     try:
         parsed = json.loads(written)
-    except ValueError:
+    except ValueError as error:
+        # As an expression it would be a set of characters, which nearly every URL matches
+        if _QUOTED_ARRAY.fullmatch(written):
+            raise ValueError("it looks like a JSON array, but is none") from error
         return [written]
     # A single [1] is JSON, too, but an expression: only an array of texts is a list of them.
     is_array = isinstance(parsed, list) and all(isinstance(each, str) for each in parsed)

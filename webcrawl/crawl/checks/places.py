@@ -38,6 +38,8 @@ class Folder:
         if value is None:
             return None
         found = _path(value)
+        if "://" in found:
+            raise ValueError("it is a URL: OUTPUT_STORE copies finished files to a bucket")
         # The folder, or the nearest one above it that exists, in which it can be created.
         places = (Path(found), *Path(found).absolute().parents)
         there = next(place for place in places if is_there(place))
