@@ -25,6 +25,7 @@ from webcrawl.crawl.default_jobdir import folder_name
 _HOST_PATTERN = re.compile(
     r"((localhost|\[[0-9a-f:.]+\]|[\w-]+(\.[\w-]+)+)(:\d+)?|[\w-]+:\d+)(/\S*)?", re.IGNORECASE
 )
+_BROKEN_URL_PATTERN = re.compile(r"(https?|ftp|gopher)(:|//)", re.IGNORECASE)
 _SEED_LIST_PATTERN = re.compile(r".+\.(txt|csv)(\.gz|\.zip)?|.+\.(gz|zip)", re.IGNORECASE)
 _SPIDER_OPTIONS = ("scope", "limit", "since")  # options that are arguments of the spider `web`
 _SETTING_BY_OPTION = {
@@ -119,6 +120,9 @@ def start_of(args: Sequence[str], is_spider: Callable[[str], bool]) -> StartArgu
             case _ArgumentKind.FILE:
                 files.append(arg)
             case _ArgumentKind.OTHER:
+                if _BROKEN_URL_PATTERN.match(arg):
+                    line = f"{arg}: is not a URL: write :// behind its scheme"
+                    raise UsageError(line, print_help=False)
                 others.append(arg)
     if not (urls or files):
         return None

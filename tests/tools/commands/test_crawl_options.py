@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from scrapy.exceptions import UsageError
 
 from tests.support.commands import command
 from tests.support.plain_site import Site, serving
@@ -77,6 +78,12 @@ class TestUrls:
 
         assert start is not None
         assert start.urls == [f"http://{host}"]
+
+    @pytest.mark.parametrize("url", ["http:/a.test/", "https//a.test", "http:a.test"])
+    def test_a_url_with_a_mistyped_scheme(self, url):
+        """It is named as such: as the name of a spider, `-o DIR` would be refused in its place."""
+        with pytest.raises(UsageError, match=f"^{url}: is not a URL: write :// behind its scheme$"):
+            start_of([url], lambda _: False)
 
     def test_another_scope(self, two, tmp_path):
         """--scope any follows links to other hosts."""
