@@ -18,7 +18,7 @@ from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from importlib.util import find_spec
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -111,6 +111,8 @@ def crawl(
         raise TypeError(
             f"seeds: must be a URL, the path of a list, or a list of URLs, not {type(seeds).__name__}"
         )
+    if settings is not None and not isinstance(settings, Mapping):
+        raise TypeError(f"settings: must be a dict, not {type(settings).__name__}")
     if limit is not None and not isinstance(limit, int):
         raise TypeError(f"limit: must be a whole number, not {limit!r}")
     given = _given(settings or {}, more, jobdir)
@@ -165,7 +167,10 @@ class Crawling:
         """Open a file below the folder that is part of every checkpoint.
 
         What is written while a page is handled is there once the page is finished, and only once.
+        Raise ValueError for a crawl without `jobdir`: its folder is removed at the end.
         """
+        if not self._is_kept:
+            raise ValueError(f"{path}: a crawl keeps a file only with `jobdir`")
         return self._outputs.setdefault(path, CallersOutput(path, lambda: self._running))
 
     # -- iteration
@@ -572,7 +577,7 @@ def _given(
     if "FOCUS_LANGUAGES" in given:
         given.setdefault("FRONTIER_PRIORITIZER", BY_LANGUAGE)
     if jobdir is not None:
-        given["JOBDIR"] = str(jobdir)
+        given["JOBDIR"] = fspath(jobdir)
     if "JOBDIR" in given:
         # the program may go to another folder meanwhile
         given["JOBDIR"] = str(Path(given["JOBDIR"]).absolute())

@@ -294,6 +294,8 @@ class TestSettings:
                 "scope: URL_SCOPE is given twice",
             ),
             ({"render": "auto"}, "RENDER: works only in Scrapy's process"),
+            ({"settings": ["OUTPUTS"]}, "settings: must be a dict, not list"),
+            ({"jobdir": 5}, "not int"),
         ],
     )
     def test_that_have_no_effect(self, more, line):
@@ -483,18 +485,23 @@ class TestFiles:
         assert sorted(lines) == sorted(f"Page {number}" for number in ALL)
 
     @pytest.mark.parametrize("path", ["../x", "stats.json", "state/crawl.db"])
-    def test_no_output_elsewhere(self, site, path):
+    def test_no_output_elsewhere(self, site, tmp_path, path):
         """It may be neither outside of the folder nor one of the crawl's own files."""
-        one = crawl(site)
+        one = crawl(site, tmp_path)
         next(pages := iter(one))
         with pytest.raises(ValueError, match="an output must be a file below JOBDIR"):
             one.open_output(path).write(b"x")
         del pages
 
-    def test_nothing_is_written_without_a_crawl(self, site):
+    def test_nothing_is_written_without_a_crawl(self, site, tmp_path):
         """Before the first page there is no file."""
         with pytest.raises(RuntimeError, match="can be written to only"):
-            crawl(site).open_output("x").write(b"x")
+            crawl(site, tmp_path).open_output("x").write(b"x")
+
+    def test_no_output_that_would_be_removed(self, site):
+        """Without a folder that stays, the file would be gone after the last page."""
+        with pytest.raises(ValueError, match="x: a crawl keeps a file only with `jobdir`"):
+            crawl(site).open_output("x")
 
     def test_pages_of_an_archive(self, site, tmp_path):
         """`pages` has what the crawl has archived, as it was handed over."""
