@@ -69,6 +69,8 @@ WRONG = {
     "ctl nowhere status": "nowhere: no running crawl accepts commands there",
     "process nowhere": "nowhere: no such file",
     "export wacz nowhere": NO_FOLDER,
+    f"hive {SITE}": f"to crawl from it, use: web -a seeds={SITE}",
+    "hive empty.txt": "to crawl from it, use: web -a seeds=empty.txt",
     "hive status nowhere": "nowhere: is not a hive: hive.json is missing",
     "check nowhere": "nowhere: no such spider. The files of a crawl are checked by webcrawl verify nowhere",
 }
