@@ -116,6 +116,21 @@ class TestBenchmarks:
         assert "usage: python -m benchmarks " in done.stdout
 
 
+class TestTables:
+    def test_rows_stand_below_a_head(self):
+        """Rows after a blank line, without a head, are shown as text with bars in it."""
+        blocks = [
+            (_name(page), block)
+            for page in PAGES
+            for block in page.read_text(encoding="utf-8").split("\n\n")
+            if block.startswith("|")
+        ]
+
+        assert [
+            (page, block) for page, block in blocks if not re.match(r"\|.*\n\|[-:| ]+(\n|$)", block)
+        ] == []
+
+
 class TestLinks:
     @pytest.mark.parametrize("page", PAGES, ids=_name)
     def test_links_lead_to_files(self, page):
