@@ -287,7 +287,7 @@ def test_another_run(odd, tmp_path):
 
 def test_processed_twice(odd, tmp_path):
     """A second run in one JOBDIR has nothing to read, and says what processes it all again; a run
-    without outputs says that nothing was made.
+    without outputs says before it reads anything that nothing will be made, and at its end again.
     """
     words = ["process", odd.job, "-s", f"JOBDIR={tmp_path / 'made'}"]
     first = command("webcrawl", *words, "-s", "OUTPUTS=text,warc")
@@ -297,4 +297,5 @@ def test_processed_twice(odd, tmp_path):
     second = command("webcrawl", *words, "-s", "OUTPUTS=documents")
     assert "all was read by earlier runs: another JOBDIR" in second.stderr
     nothing = command("webcrawl", "process", odd.job, "-s", f"JOBDIR={tmp_path / 'no'}")
+    assert "1 file of archives; nothing will be made of them: name outputs" in nothing.stderr
     assert "nothing was made of them: name outputs" in nothing.stderr

@@ -21,6 +21,10 @@ from webcrawl.crawl.progress import unexpected
 from webcrawl.record.archives import Archives
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
+MAKES_SOMETHING = (
+    "name outputs, as in -s OUTPUTS='text index', or a pipeline of yours in ITEM_PIPELINES"
+)
+
 
 class RereadingProgress(Progress):
     """Shows the number and rate of pages, and how much of the archives is read."""
@@ -56,7 +60,12 @@ class RereadingSummary(Summary):
         )
         shard = getattr(self._crawler.spider, "shard", None)
         share = f", shard {shard}" if shard is not None else ""
-        return f"{resumed}{share}, {count(len(archives_of(self._crawler)), 'file')} of archives"
+        made = (
+            "" if self._makes_something() else f"; nothing will be made of them: {MAKES_SOMETHING}"
+        )
+        return (
+            f"{resumed}{share}, {count(len(archives_of(self._crawler)), 'file')} of archives{made}"
+        )
 
     def afterwards(self) -> list[str]:
         return search_command(self._folder, values_of(self._crawler)["OUTPUTS"])
@@ -81,10 +90,7 @@ class RereadingSummary(Summary):
                 "settings or outputs",
             )
         if not self._makes_something() and self._reason != STORE_FAILED:
-            lines[-1] = (
-                "nothing was made of them: name outputs, as in -s OUTPUTS='text index', or a "
-                "pipeline of yours in ITEM_PIPELINES"
-            )
+            lines[-1] = f"nothing was made of them: {MAKES_SOMETHING}"
         unfinished = reader_of(self._crawler).unfinished
         if unfinished:
             lines.insert(
