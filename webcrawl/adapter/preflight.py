@@ -192,6 +192,9 @@ def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
         hint = "for one of yours, name its module or package in -s SPIDER_MODULES="
         if looks_like_site:
             hint = f"to crawl a site, use: crawl http://{name}/"
+        is_source_of_seeds = "://" in name or Path(name).is_file()
+        if is_source_of_seeds:
+            hint = f"to crawl from it, use: web -a seeds={name}"
         raise CannotStart(
             f"{name!r}: no such spider (this project has {spiders or 'none'}); {hint}"
         ) from error
