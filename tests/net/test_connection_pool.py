@@ -10,7 +10,7 @@ from webcrawl.net.connection_pool import ConnectionPool
 
 class Connection:
     def __init__(self):
-        self.open, self.unrequested = True, False
+        self.open, self.unrequested, self.has_unread = True, False, False
 
     def abort(self):
         self.open = False

@@ -1,6 +1,8 @@
 """Connections that are kept for a host's next request, and those that must not be."""
 
 import asyncio
+import os
+import socket
 
 import pytest
 
@@ -56,6 +58,31 @@ class TestKeepAlive:
         assert made[0].timings.connect > 0
         assert made[1].timings.connect == made[1].timings.dns == 0
         assert made[1].ip == "127.0.0.1"
+
+    @pytest.mark.parametrize("surplus", [OK.replace(b"ok", b"no"), b""], ids=["bytes", "the end"])
+    def test_what_came_while_the_process_was_busy(self, loop, surplus):
+        """A connection on which bytes or its end wait to be read is not used: they would be taken
+        for the next answer.
+        """
+
+        async def fetched():
+            sockets = []
+
+            async def handler(reader, writer):
+                sockets.append(writer.get_extra_info("socket").fileno())
+                while await reader.readuntil(b"\r\n\r\n"):
+                    writer.write(OK)
+
+            async with serving(handler) as port, client() as http:
+                url = f"http://127.0.0.1:{port}/"
+                await http.fetch(url, keep=10)
+                # Sent at once: until the next request the loop has no time to read it.
+                with socket.socket(fileno=os.dup(sockets[0])) as first:
+                    first.sendall(surplus)
+                    first.shutdown(socket.SHUT_WR)
+                return (await http.fetch(url, keep=10)).body, len(sockets)
+
+        assert run(fetched(), loop) == (b"ok", 2)
 
     def test_options_that_are_not_of_the_way_there(self, loop):
         """A request that wants other bounds uses the connection that is kept, and leaves it to

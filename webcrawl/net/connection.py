@@ -7,6 +7,7 @@ import re
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
+from select import POLLIN, poll
 from socket import SO_RCVBUF, SOL_SOCKET
 from typing import TYPE_CHECKING, cast
 
@@ -85,6 +86,19 @@ class HttpConnection(asyncio.Protocol):
     def held(self) -> float:
         """Return the seconds for which this answer was not read, by our own doing."""
         return self._answer.held if self._answer is not None else 0.0
+
+    @property
+    def has_unread(self) -> bool:
+        """Return whether bytes or the end of an open, idle connection have come and are not read yet.
+
+        Not of HTTP/2, whose servers may send something between two answers.
+        """
+        socket = self._transport.get_extra_info("socket") if self._transport is not None else None
+        if socket is None or self.http2 is not None:
+            return False
+        unread = poll()
+        unread.register(socket.fileno(), POLLIN)
+        return bool(unread.poll(0))
 
     async def ask(self, request: bytes, answer: AnswerParser) -> Message:
         """Send a request and wait for the response, or until `expire` is called; raises FetchError.

@@ -55,8 +55,11 @@ class ConnectionPool:
             if not kept:
                 del self._kept[key]
             if connection.open:
-                return connection
-            if connection.unrequested:
+                if not connection.has_unread:
+                    return connection
+                # It would be taken for the next answer. It came while this process was busy.
+                connection.abort()
+            elif connection.unrequested:
                 self.distrust(key)
         return None
 
