@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from webcrawl.crawl.last_lines import last_lines, next_commands
+from webcrawl.frontier.wait_words import FAILURE, Waits
 
 
 def test_an_archive_file_that_is_taken_away_meanwhile(tmp_path, monkeypatch):
@@ -93,6 +94,17 @@ def test_paused_hosts_have_no_date(tmp_path):
         "12 URLs of 1 deferred host",
         "1 host paused by command; their URLs count as deferred",
     ]
+
+
+def test_a_deferred_host_that_is_waited_for_is_no_other_host(tmp_path):
+    """If all URLs that are left are those of deferred hosts, no line speaks of others."""
+    figures = {"queued": 4, "deferred": 4, "hosts_deferred": 1, "deferred_due": 1.0}
+    waits = Waits(host="a.test", seconds=30.0, rule=FAILURE)
+    lines = last_lines(tmp_path, {"pages": 0, "failures": 0, "waits": waits, **figures}, 1.0)
+    assert lines[1] == (
+        "4 URLs of 1 deferred host; run the same command to resume, the next is due now"
+    )
+    assert not [line for line in lines if "host left" in line]
 
 
 def test_a_walk_says_how_far_it_came(tmp_path):

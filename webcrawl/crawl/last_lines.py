@@ -114,7 +114,9 @@ def _urls_left(figures: Mapping[str, Any]) -> Iterator[str]:
             )
         yield what_is_left
     waits = figures.get("waits") or Waits()
-    if waits.rule in FAILING:
+    # Without other hosts it is a deferred one that is waited for.
+    is_deferred = bool(hosts) and not figures.get("hosts", 0)
+    if waits.rule in FAILING and not is_deferred:
         due = time.strftime("%H:%M:%S", time.localtime(time.time() + waits.seconds))
         # At least the one host that waits, with the URL that is due.
         urls_left = max(figures["queued"] - urls - figures.get("over_budget", 0), 1)
