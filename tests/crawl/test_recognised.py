@@ -75,11 +75,13 @@ def meant(tmp_path, *, body=b"User-agent: *\nDisallow: /\n", times=1, **changes)
         ("disconnect", 200, 3, READ),
         ("length", 200, 1, READ),
         ("disconnect", 404, 1, OPEN),
+        ("disconnect", 304, 2, SHUT),
+        ("disconnect", 304, 3, OPEN),
     ],
 )
 def test_a_robots_txt_of_which_a_part_is_missing(tmp_path, truncated, status, times, expected):
     """It may forbid what the part does not, so it is requested again; what comes at the third try
-    is read.
+    is read. Of a 304 without a condition all is missing.
     """
     assert meant(tmp_path, truncated=truncated, status=status, times=times) == expected
 

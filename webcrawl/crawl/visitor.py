@@ -23,7 +23,7 @@ from webcrawl.crawl.withholding import Owners, withhold
 from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.header_times import sent_at
 from webcrawl.net.robots_book import TRIES, robots_url
-from webcrawl.net.robots_entry import head_of
+from webcrawl.net.robots_entry import NOT_MODIFIED, head_of
 from webcrawl.store.jobdir.stats_file import RECOGNISED
 from webcrawl.urls.canonical import MAX_LENGTH, redirect_target
 
@@ -288,7 +288,9 @@ class Visitor:
 
     def _is_truncated(self, link: Link, exchange: Exchange) -> bool:
         """Return whether a robots.txt lacks a part, which may forbid something and come later."""
-        if exchange.truncated not in MISSING or not 200 <= exchange.status < REDIRECTS:
+        # A 304 to a request without a condition is truncated, too: it lacks the whole file.
+        is_file = 200 <= exchange.status < REDIRECTS or exchange.status == NOT_MODIFIED
+        if exchange.truncated not in MISSING or not is_file:
             return False
         # At the last of three tries what came is read: a server whose Content-Length is always too
         # large would never be crawled. Half of `User-agent: *` and `Disallow: /secret` allows
