@@ -1,10 +1,13 @@
 """Where answers lead by their heads: the targets of redirects, and the header Refresh."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.crawl.test_portions import crawling
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link, unpack
+from webcrawl.store.jobdir.counter_words import in_words
 
 PAGE = Link("http://a.test/", seed="http://a.test/")
 
@@ -52,6 +55,28 @@ def test_a_target_that_is_no_url_is_counted(tmp_path, location, reason):
         assert crawl.stats()[f"refused/{reason}"] == 1
 
     assert dropped == [(reason, 1, PAGE.url)]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"status": 302, "headers": [(b"Location", b"/b")]},
+        {"body": b'<base href=/x/><meta http-equiv=refresh content="0; url=../b"><a href=/c>'},
+    ],
+    ids=["redirect", "refresh"],
+)
+def test_a_redirect_too_many_is_counted(tmp_path, answer):
+    """The last lines say that REDIRECT_MAX_HOPS left its target out, and skipped.log hears of it."""
+    dropped = []
+    page = replace(PAGE, path="RR")
+    with crawling(tmp_path, REDIRECT_MAX_HOPS=2) as (crawl, visitor):
+        crawl.parts.pipeline.on_dropped = lambda *told: dropped.append(told)
+
+        visitor.follow(visitor.visit(page, exchange(page.url, **answer)))
+
+        assert in_words(crawl.stats()) == "1 link (REDIRECT_MAX_HOPS)"
+
+    assert dropped == [("redirects", ["http://a.test/b"], page.url)]
 
 
 def test_a_refresh_in_the_head(tmp_path):

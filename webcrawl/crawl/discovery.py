@@ -19,6 +19,7 @@ from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.seen.portions import PORTION, Portions
 from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.counter_words import TOO_MANY_REDIRECTS
 from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.filters.filter_protocol import Chain
 from webcrawl.urls.host_names import HOPS, entered
@@ -187,6 +188,14 @@ class Discovery:
         repeated = Link(location, page.path + "R", page.url, page.seed, chain=chain)
         variant = f"cookies {cookies.decode('latin-1')}"
         self._counters["links/new"] += self.submit(repeated, variant)
+
+    def redirected_too_often(self, page: Link, location: str, base: str = "") -> None:
+        """Count the target of a redirect that is one more in a row than REDIRECT_MAX_HOPS allows.
+
+        A refresh counts as a redirect; `base` is its document's.
+        """
+        self._counters["links"] += 1
+        self._pipeline.leave_out(TOO_MANY_REDIRECTS, location, page.url, base)
 
     def moved(self, page: Link, location: str, history: str) -> bool:
         """Submit the address to which a page has moved for good, with the page's history.

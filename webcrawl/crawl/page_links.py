@@ -12,7 +12,7 @@ from urllib.parse import quote
 from webcrawl.base.model import Exchange, Link, is_sitemap, redirects_in_a_row
 from webcrawl.base.numbers import FEW
 from webcrawl.content.formats.document_reader import NAMES, DocumentReader
-from webcrawl.content.html.link_kinds import DocumentLinks, FoundLink, is_nofollow
+from webcrawl.content.html.link_kinds import REFRESH, DocumentLinks, FoundLink, is_nofollow
 from webcrawl.content.page import Page
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.discovery import Discovery, fitting_links
@@ -227,9 +227,14 @@ class PageLinks:
         # Usually all kinds that are read are followed: then no link is looked at here.
         flags = None
         wanted = found
-        if self._selects or redirects_in_a_row(link.path) >= self._redirects:
+        is_last_hop = redirects_in_a_row(link.path) >= self._redirects
+        if self._selects or is_last_hop:
             flags = self._wanted(link, found)
             wanted = list(compress(found, flags))
+        if is_last_hop and REFRESH in self._followed:
+            for one in found:
+                if one[0] == REFRESH:
+                    self._discovery.redirected_too_often(link, one[1], page.base)
         kept = self.truncated(page, link, wanted)
         has_flag_for_each = found is own and kept is wanted  # flags are of all links of the page
         page.flags = flags if has_flag_for_each else None
@@ -283,7 +288,7 @@ class PageLinks:
         """Return for each link whether its kind is followed, and its rel allows that."""
         kinds = self._followed
         if redirects_in_a_row(link.path) >= self._redirects:
-            kinds -= {"refresh"}
+            kinds -= {REFRESH}
         if self._obey_nofollow:
             # By kind, and by rel if the link has one.
             return [one[0] in kinds and not (one[3] and is_nofollow(one[3])) for one in found]

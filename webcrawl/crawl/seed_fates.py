@@ -15,6 +15,7 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.frontier.outcomes import have_pages
 from webcrawl.net.errors import FetchError, NoNetwork, NoSocket, NotRunning
 from webcrawl.net.failure_words import in_words
+from webcrawl.store.jobdir.counter_words import TOO_MANY_REDIRECTS
 from webcrawl.urls.canonical import redirect_target
 from webcrawl.urls.filters.filter_protocol import Origin
 
@@ -163,7 +164,8 @@ class SeedFates:
     def _lines_of_filters(self) -> Iterator[str]:
         filtered = self._crawl.parts.pipeline.filtered
         for kind, dropped in filtered.items():
-            if dropped:
+            # Of a redirect too many the fate of its host speaks.
+            if dropped and kind != TOO_MANY_REDIRECTS:
                 mend = OF_FILTERS.get(kind, "see URL_FILTERS")
                 yield f"{count(dropped, 'URL')} left out by the filter {kind}: {mend}"
 

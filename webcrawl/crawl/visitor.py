@@ -242,7 +242,9 @@ class Visitor:
         # number of new ones, each with a record.
         if link.history and self._hand_on_record(link, exchange, location):
             page.change = Change.GONE
-        elif redirects_in_a_row(link.path) < self._redirects:
+        elif redirects_in_a_row(link.path) >= self._redirects:
+            self._parts.discovery.redirected_too_often(link, location)
+        else:
             self._parts.discovery.redirected(link, location, self._chain(link, exchange))
 
     def _hand_on_record(self, link: Link, exchange: Exchange, location: str) -> bool:

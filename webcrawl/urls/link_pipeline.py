@@ -132,6 +132,13 @@ class LinkPipeline:
         keys = self._fingerprints(self.compared(kept), kept) if kept else ()
         return Candidates(keys, kept, by_link)
 
+    def leave_out(self, reason: str, link: str, page_url: str, base: str) -> None:
+        """Count and tell a link of a page that is left out for a reason which no filter knows."""
+        self.filtered[reason] += 1
+        if self.on_dropped is not None:
+            by_link = canonical_links(base or page_url, [link], Counter(), self._max_length)
+            self.on_dropped(reason, _distinct(by_link), page_url)
+
     def passing(
         self, page_url: str, depth: int, links: Sequence[str], base: str, path: str
     ) -> frozenset[str]:

@@ -357,6 +357,11 @@ ROWS = [
         {**SCOPE, "skipped": [("2026-11-23T10:00:00Z", "scope", "")]},
     ),
     (
+        "{} redirects to it, but this redirect is beyond REDIRECT_MAX_HOPS and was not followed",
+        {"skipped": [("2026-11-23T10:00:00Z", "redirects", "http://a.test/")]},
+        {"skipped": [("2026-11-23T10:00:00Z", "robots", "")]},
+    ),
+    (
         "it would be left out again ({}), unless it was found in another place",
         {"skipped": [("2026-11-23T10:00:00Z", "robots", "")]},
         NEW,

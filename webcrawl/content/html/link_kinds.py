@@ -22,6 +22,7 @@ KINDS = (
 )
 # The kinds that are read from every page if all are wanted: the two others cost 30 µs
 LOGGED = frozenset(KINDS) - {"jsonld", "data"}
+REFRESH = "refresh"  # of a page's links: it counts as a redirect
 REDIRECT = "redirect"  # in a link log, where an answer redirects to: no kind of a page's links
 # tag -> (attribute that holds one URL, kind), in the order in which they are read
 ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {

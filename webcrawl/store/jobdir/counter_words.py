@@ -128,6 +128,8 @@ def failure(code: int) -> str:
 
 FILTERED = "refused/"  # before the name of a URL filter, or of a reason for which a link is no URL
 DROPPED = "frontier/dropped/"  # before a Status
+# after FILTERED, and in skipped.log: the target of a redirect that is one too many in a row
+TOO_MANY_REDIRECTS = "redirects"
 
 
 class Stage(StrEnum):
@@ -179,6 +181,7 @@ RULES = {
     f"{FILTERED}encoding": INVALID,
     f"{FILTERED}length": SkipRule("URL_MAX_LENGTH", Stage.FILTER),
     f"{FILTERED}depth": SkipRule("URL_MAX_DEPTH", Stage.FILTER),
+    f"{FILTERED}{TOO_MANY_REDIRECTS}": SkipRule("REDIRECT_MAX_HOPS", Stage.READING),
     f"{FILTERED}port": SkipRule("ports that PORTS_ALLOWED does not open", Stage.FILTER),
     f"{FILTERED}extension": SkipRule("URL_EXCLUDE_EXTENSIONS", Stage.FILTER),
     f"{FILTERED}expression": SkipRule("URL_INCLUDE and URL_EXCLUDE", Stage.FILTER),

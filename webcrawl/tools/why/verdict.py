@@ -19,7 +19,7 @@ from webcrawl.net.dns_answers import known_without_asking
 from webcrawl.net.failure_words import refused_address
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
-from webcrawl.store.jobdir.counter_words import TRUNCATIONS
+from webcrawl.store.jobdir.counter_words import TOO_MANY_REDIRECTS, TRUNCATIONS
 from webcrawl.store.jobdir.crawl_line import (
     DUPLICATE,
     GIVEN_UP,
@@ -276,7 +276,9 @@ def _refusal_verdict(facts: UrlFacts) -> UrlVerdict | None:
 
 def _skip_verdict(facts: UrlFacts) -> UrlVerdict:
     """Judge by the last line of skipped.log, which has the name of a filter, or how a URL ended."""
-    when, name, _ = facts.skipped[-1]
+    when, name, page = facts.skipped[-1]
+    if name == TOO_MANY_REDIRECTS:
+        return UrlVerdict(UNKNOWN, "not followed", _beyond_hops_words(page))
     is_filter = any(verdict.name == name for verdict in facts.filters)
     if not is_filter:
         return UrlVerdict(
@@ -300,16 +302,17 @@ def _link_words(link: LinkingPage, link_sources: Container[str]) -> str:
     `link_sources`: the kinds of links that the crawl follows.
     """
     if link.kind == REDIRECT:
-        return (
-            f"{link.page} redirects to it, but this redirect is beyond REDIRECT_MAX_HOPS and was "
-            "not followed"
-        )
+        return _beyond_hops_words(link.page)
     setting = ", see LINK_SOURCES" if link.kind in KINDS and link.kind not in link_sources else ""
     words = f"{link.page} links to it, but that link (of the kind {link.kind}{setting}) was not followed"
     if link.cut:
         cut = count(link.cut, "link")
         words += f"; {cut} of that page were not, because it has too many (links_cut in crawl.log)"
     return words
+
+
+def _beyond_hops_words(page: str) -> str:
+    return f"{page} redirects to it, but this redirect is beyond REDIRECT_MAX_HOPS and was not followed"
 
 
 def _vendor_of_block_page(line: CrawlLine) -> str:
