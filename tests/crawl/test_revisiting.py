@@ -556,6 +556,73 @@ class TestMoves:
         )
 
 
+class TestCookies:
+    """A site that gives nothing without a cookie, and sets another one at each visit."""
+
+    class Cookies(Document):
+        """Redirects to `to` whoever brings no cookie."""
+
+        to = "/"
+
+        def answer(self, requested, serial):
+            if "Cookie" in requested:
+                return super().answer(requested, serial)
+            return 302, {"Location": self.to, "Set-Cookie": f"sid={serial}; Path=/"}, b""
+
+    def test_a_page_that_redirects_to_itself(self, web):
+        """It is fetched again with its new cookie, as the same page, under its usual conditions."""
+        one = web({"/": self.Cookies(b"<p>1", etag='"1"')})
+        one.run(2.5 * HOUR)
+        one.documents["/"] = self.Cookies(b"<p>2", etag='"2"')
+        assert one.is_sound()
+        one.run(2 * HOUR)
+
+        assert one.changes("/")[1::2] == ["new", "unchanged", "unchanged", "changed", "unchanged"]
+        assert one.conditions("/")[3] == {"If-None-Match": b'"1"'}
+        assert one.known == 1
+        assert one.is_sound()
+
+    def test_the_way_does_not_grow(self, web):
+        """Redirects of earlier visits do not count towards REDIRECT_MAX_HOPS."""
+        one = web({"/": self.Cookies(b"<p>1")}, REDIRECT_MAX_HOPS=2)
+        for _ in range(4):
+            one.run(1.5 * HOUR)
+            one.checkpoint()
+            one.kill()
+
+        assert one.changes("/")[1::2] == ["new", *["unchanged"] * (len(one.changes("/")) // 2 - 1)]
+        assert len(one.changes("/")) > 8
+
+    def test_without_end(self, web):
+        """A page that never stops redirecting stays, as one that could not be fetched."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(0.5 * HOUR)
+        one.documents["/"] = endless = self.Cookies()
+        endless.answer = lambda _, serial: (
+            302,
+            {"Location": "/", "Set-Cookie": f"sid={serial}"},
+            b"",
+        )
+        one.run(HOUR)
+
+        assert len(one.times("/")) == 1 + 6
+        assert one.known == 1
+        assert one.crawl.parts.revisiting.now().waiting == 0
+
+    def test_by_way_of_another_page(self, web):
+        """A page that is reached again by a new address each time has one record all the same."""
+        one = web({"/": self.Cookies(b"<p>1")})
+        one.run(0.5 * HOUR)
+        for number in range(5):
+            one.documents["/"].to = f"/set{number}"
+            one.documents[f"/set{number}"] = Document(
+                status=302, headers={"Location": "/", "Set-Cookie": f"sid=x{number}; Path=/"}
+            )
+            one.run(3 * HOUR)
+
+        assert one.known == 1
+
+
 class TestNothingIsLostOrDoubled:
     def test_kill(self, web):
         """After kill -9 everything is as of the last checkpoint: a page that was in flight is

@@ -30,8 +30,11 @@ def test_which_links_are_such():
     """A history says so, unless it is that of a robots.txt."""
     assert is_revisit(again("http://a.test/")[0])
     assert unpack(again("http://a.test/")[0]).is_revisit
+    with_cookies = Link("http://a.test/", "LR", history="r=AAAA.", chain=".1~")
+    assert is_revisit(with_cookies.pack())
     for link in (
         Link("http://a.test/"),
+        Link("http://a.test/", "LR", chain=".1~"),
         Link("http://a.test/robots.txt", "P", history="http://a.test"),
     ):
         assert not is_revisit(link.pack())

@@ -8,6 +8,7 @@ from itertools import count
 from tests.support.saving import prepared
 from tests.support.timed_crawl import assembled
 from webcrawl.base.model import Exchange, Link, Outcome, Status, Timings
+from webcrawl.crawl.redirect_chain import cookie_header
 from webcrawl.tools.verify_crawl import verify
 
 START = 1.8e9
@@ -118,6 +119,8 @@ class Web:
         if document is None:
             return None, Outcome(Status.CONNECT_FAILED, 0.05, at=self.now, ended=self.now)
         told = {name: value.decode() for name, value in conditions.items()}
+        if cookies := cookie_header(link.chain, link.url):
+            told["Cookie"] = cookies.decode()
         status, headers, body = document.answer(told, next(self.serial))
         return self.exchange(link, told, status, headers, body, document.media), Outcome(
             status, 0.05, at=self.now, ended=self.now

@@ -284,7 +284,11 @@ def is_revisit(record: Packed) -> bool:
     """Return whether a packed link brings a history of earlier fetches; that of a robots.txt is
     something else.
     """
-    return record.endswith(b"  ") and not record.endswith(b"   ") and not is_prerequisite(record)
+    # Most links have neither a history nor what follows it; only a request ends without a blank.
+    if record.endswith(b"   ") or not record.endswith(b" "):
+        return False
+    _, history, _, _ = record.rsplit(b" ", 3)
+    return bool(history) and not is_prerequisite(record)
 
 
 def is_found(record: Packed) -> bool:

@@ -205,6 +205,11 @@ def has_requested(chain: str, key: int) -> bool:
     return f"{key:x}" in chain.partition("~")[0].split(".")
 
 
+def hops(chain: str) -> int:
+    """Return how many redirects the chain has followed."""
+    return chain.partition("~")[0].count(".")
+
+
 def _word_of(jar: Jar) -> str:
     return urlsafe_b64encode(msgpack.packb(jar)).decode() if jar else ""
 

@@ -119,6 +119,8 @@ class Revisiting(Part, Feature):
         self._requested_unconditionally: set[str] = set()
         # URLs under way whose record has gone to where they were redirected
         self._moved_urls: set[str] = set()
+        # URLs under way whose record has gone to the request that follows with other cookies
+        self._repeated_urls: set[str] = set()
         self._next_feed_at = 0.0  # by the crawl's clock
         self._unused = Unused(split, self.__len__, lambda: revisits.floor)
         revisits.foreign = self._is_foreign
@@ -291,6 +293,16 @@ class Revisiting(Part, Feature):
         """Note that the page's record has gone to where it was redirected."""
         self._moved_urls.add(link.url)
 
+    def repeat(self, link: Link, chain: str) -> None:
+        """Request a page again that redirects to itself, with the cookies that it has set (`chain`).
+
+        Its record goes along. If the second request began a record of its own, a page that sets
+        such a cookie at each visit would have one more record with each.
+        """
+        again = replace(link, path=f"{link.path}R", attempt=0, struck=0, chain=chain)
+        self._frontier.add([again.pack()])
+        self._repeated_urls.add(link.url)
+
     def history_of(self, link: Link) -> str | None:
         """Return the history for the address to which a page has moved; None if it was not due.
 
@@ -391,7 +403,8 @@ class Revisiting(Part, Feature):
         """Book what came of a page that has a record: it is queued for its next visit, or dropped.
 
         `was_requested`: whether a request was sent. Each way on is a method of its own: fetched
-        ahead, moved, not requested, missing, fetched.
+        ahead, moved, not requested, missing, fetched. A page that is requested again with cookies
+        is booked with the answer to that.
         """
         record = self._record(link)
         if record is None:  # a history that cannot be read
@@ -400,6 +413,9 @@ class Revisiting(Part, Feature):
         self._requested_unconditionally.discard(link.url)
         if was_requested:
             self.counts.taken()
+        if link.url in self._repeated_urls:
+            self._repeated_urls.discard(link.url)
+            return
         judgement = exchange.state.revisit if exchange is not None else None
         if is_ahead(link):
             self._due.drop(link.url)

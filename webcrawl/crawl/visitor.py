@@ -18,7 +18,7 @@ from webcrawl.content.stated_preferences import kept
 from webcrawl.crawl.missing_pages import MissingPages
 from webcrawl.crawl.page_links import LinkRules, PageLinks, PageReading
 from webcrawl.crawl.parts import Parts
-from webcrawl.crawl.redirect_chain import follow
+from webcrawl.crawl.redirect_chain import cookie_header, follow
 from webcrawl.crawl.withholding import Owners, withhold
 from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.header_times import sent_at
@@ -244,8 +244,25 @@ class Visitor:
             page.change = Change.GONE
         elif redirects_in_a_row(link.path) >= self._redirects:
             self._parts.discovery.redirected_too_often(link, location)
-        else:
+        elif not link.is_revisit:
             self._parts.discovery.redirected(link, location, self._chain(link, exchange))
+        elif not self._repeats(link, exchange, location):
+            # Without the chain: back at this page it would begin a second record of it.
+            self._parts.discovery.redirected(link, location, "")
+
+    def _repeats(self, link: Link, exchange: Exchange, location: str) -> bool:
+        """Request a known page again that redirects to itself, if it gets other cookies now.
+
+        Return whether it does.
+        """
+        revisiting = self._parts.revisiting
+        if revisiting is None or location != link.url:
+            return False
+        chain = self._chain(link, exchange)
+        if cookie_header(chain, location) == cookie_header(link.chain, location):
+            return False
+        revisiting.repeat(link, chain)
+        return True
 
     def _hand_on_record(self, link: Link, exchange: Exchange, location: str) -> bool:
         """Hand a page's record to the URL to which it has moved for good; return whether it has.

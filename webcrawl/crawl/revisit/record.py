@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from webcrawl.base.dates import http_date, read_http_date
 from webcrawl.base.model import Link
+from webcrawl.crawl.redirect_chain import hops
 from webcrawl.crawl.revisit.buckets import TIME, stamp
 
 HEAD = struct.Struct("<BBIBQQfffHHBHI")
@@ -155,7 +156,8 @@ def record_of(link: Link) -> PageRecord | None:
     record = from_history(link.history)
     if record is not None:
         record.url = link.url
-        record.path = link.path
+        # The redirects of this visit are no part of the way to the page.
+        record.path = link.path[: len(link.path) - hops(link.chain)]
     return record
 
 
