@@ -633,6 +633,18 @@ def test_an_earlier_record_of_the_same_second(tmp_path):
     assert said.startswith("1 record without")
 
 
+def test_a_304_to_a_page_of_the_first_second(tmp_path):
+    """The package has the page, so it refers to no other archive, although a 304 has no digest."""
+    archive = Archive(tmp_path / "job")
+    archive.write(exchange(SEED, b"<p>here"), Link(SEED))
+    again = exchange(SEED, b"", head=b"HTTP/1.1 304 No\r\n\r\n", status=304, unmodified=True)
+    again.state.refers = EarlierCapture("", SEED, "2023-11-14T22:13:20Z", "")
+    archive.write(again, Link(SEED))
+    archive.stop()
+
+    assert list(pack(tmp_path / "job", tmp_path / "job.wacz", NOW, Counter())) == []
+
+
 def test_pages_that_an_earlier_archive_has(tmp_path):
     """A 304 counts as a page where it says that it is a document, or has a title; not that of a
     page which is here.

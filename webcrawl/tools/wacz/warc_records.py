@@ -238,7 +238,7 @@ def count_unanswered(
 
 
 def _answers_of(line: bytes) -> Iterator[CaptureReference]:
-    """Yield the references that an index line answers: by WARC 1.1, and by WARC 1.0."""
+    """Yield the references that an index line answers: by WARC 1.1, a 304's too, and by WARC 1.0."""
     try:
         capture = read_line(line)
     except BadLine:
@@ -246,6 +246,7 @@ def _answers_of(line: bytes) -> Iterator[CaptureReference]:
     # whatever its status: an error's page may come again
     if capture is not None and capture.digest and not capture.is_revisit:
         yield CaptureReference(capture.url, capture.stamp, capture.digest)
+        yield CaptureReference(capture.url, capture.stamp, "")
         yield CaptureReference("", "", capture.digest)
 
 
