@@ -107,6 +107,16 @@ def test_a_deferred_host_that_is_waited_for_is_no_other_host(tmp_path):
     assert not [line for line in lines if "host left" in line]
 
 
+def test_urls_that_a_hive_leaves(tmp_path):
+    """If only hosts that do not answer have URLs left, a line says that another run goes on."""
+    drones = [{"reason": "finished"}]
+    figures = {"pages": 9, "failures": 3, "queued": 4, "hosts": 1, "drones": drones}
+    line = "4 URLs of 1 host left; run the same command to resume"
+
+    assert last_lines(tmp_path, {**figures, "reason": "finished"}, 1.0)[1] == line
+    assert line not in last_lines(tmp_path, {**figures, "reason": "shutdown"}, 1.0)
+
+
 def test_a_walk_says_how_far_it_came(tmp_path):
     """A random walk that ends before all its visits are made does not look as if it had made them."""
     assert (

@@ -116,13 +116,17 @@ def _urls_left(figures: Mapping[str, Any]) -> Iterator[str]:
     waits = figures.get("waits") or Waits()
     # Without other hosts it is a deferred one that is waited for.
     is_deferred = bool(hosts) and not figures.get("hosts", 0)
+    others_left = figures["queued"] - urls - figures.get("over_budget", 0)
+    # At least the one host that waits, with the URL that is due.
+    hosts_left = max(figures.get("hosts", 0), 1)
+    left = f"{count(max(others_left, 1), 'URL')} of {count(hosts_left, 'host')} left"
     if waits.rule in FAILING and not is_deferred:
         due = time.strftime("%H:%M:%S", time.localtime(time.time() + waits.seconds))
-        # At least the one host that waits, with the URL that is due.
-        urls_left = max(figures["queued"] - urls - figures.get("over_budget", 0), 1)
-        hosts_left = max(figures.get("hosts", 0), 1)
-        left = f"{count(urls_left, 'URL')} of {count(hosts_left, 'host')} left"
         yield f"{left}; the next is due at {due}, {waits.why}; run the same command to resume"
+    # For what each drone has waited is in its own log.
+    has_finished = figures.get("reason") == stats_file.FINISHED
+    if figures.get("drones") and has_finished and others_left > 0:
+        yield f"{left}; run the same command to resume"
     if paused_hosts := figures.get("hosts_paused"):
         yield f"{count(paused_hosts, 'host')} paused by command; their URLs count as deferred"
 
