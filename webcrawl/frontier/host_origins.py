@@ -272,8 +272,8 @@ class Origins:
 def turns(host: Host, now: float) -> list[Host]:
     """Return the records of a host with several that may be requested now, in their order.
 
-    An origin that has failed has waited for its turn. Those that are well again take turns with the
-    host's other URLs.
+    Origins that have failed take turns with the others: any page may link to many ports of a host,
+    and each that is silent holds up the host for 15 seconds.
     """
     failing: list[Host] = []
     well: list[Host] = []
@@ -284,7 +284,12 @@ def turns(host: Host, now: float) -> list[Host]:
     # The host's own record and the well origins take turns in going first.
     if host.stay % 2:
         return [*failing, *well, host]
-    return [*failing, host, *well]
+    return [host, *well, *failing]
+
+
+def has_failing(host: Host) -> bool:
+    """Return whether an origin of this host has failed, which has its own record."""
+    return any(one.failures or one.retired for one in (host.origins or {}).values())
 
 
 def _is_due(one: Host, host: Host, now: float) -> bool:

@@ -17,7 +17,7 @@ from webcrawl.frontier.core import Core, Decision, OriginWait
 from webcrawl.frontier.families.shapes import CLOSE, WIDE, FamilyNumbers, shape_of
 from webcrawl.frontier.front_end import Sift
 from webcrawl.frontier.health import MAX_ROW, ROW, errors_in_a_row
-from webcrawl.frontier.host_origins import turns
+from webcrawl.frontier.host_origins import has_failing, turns
 from webcrawl.frontier.host_queues import LISTED, REVISITS, PriorityQueues
 from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host
@@ -390,10 +390,15 @@ def _index_of_other_kind(urls: Iterable[FamilyNumbers], failed: Sequence[FamilyN
 def _lets_pass(host: Host, owner: Host, decision: Link) -> bool:
     """Return whether a URL is passed over that needs this robots.txt (`decision`) first.
 
-    That is so while its host fails, if the robots.txt was tried before, or if the host has given
-    pages: then a new origin says little of the host, as any page may link to its closed ports.
+    That is so while its host fails, and at every second turn while one of its origins does: if the
+    robots.txt was tried before, or if the host has given pages. Then a new origin says little of the
+    host, as any page may link to its closed ports.
     """
-    if owner is not host or not host.failures:
+    if owner is not host:
+        return False
+    # In the turns in which `host_origins.turns` has failing origins last.
+    is_turn_of_known = host.stay % 2 == 0 and has_failing(host)
+    if not (host.failures or is_turn_of_known):
         return False
     return decision.attempt > 0 or host.pages > 0
 
