@@ -2,9 +2,12 @@
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
+from itertools import pairwise
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -45,6 +48,20 @@ def test_the_image_has_what_is_copied():
     )
 
     assert copied == passing
+
+
+def test_what_scrapyd_is_told():
+    """Each field arrives as the page has it: of a plus sign, `curl -d` makes a space."""
+    command = re.search(
+        r"curl \S+ \S+ \S+/schedule[.]json.*?[^\\]$", PAGE, re.MULTILINE | re.DOTALL
+    )[0]
+    words = shlex.split(command)
+    fields = [word for option, word in pairwise(words) if option == "-d"]
+
+    assert fields
+    assert [parse_qsl(field) for field in fields] == [
+        [tuple(field.split("=", 1))] for field in fields
+    ]
 
 
 SLURM = ROOT / "docs/deploy/slurm"
