@@ -22,7 +22,14 @@ from webcrawl.adapter.request_meta import NO_EFFECT  # noqa: E402
 from webcrawl.base.loading import load  # noqa: E402
 from webcrawl.base.model import Status  # noqa: E402
 from webcrawl.base.settings.crawl_settings import URL_FILTERS  # noqa: E402
-from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, Unheard  # noqa: E402
+from webcrawl.crawl.checks.scrapys import (  # noqa: E402
+    HIVE,
+    PAGES,
+    REQUESTS,
+    TAKEN,
+    UNHEARD,
+    Unheard,
+)
 from webcrawl.crawl.revisit.policies import Policy  # noqa: E402
 from webcrawl.frontier.allowances import Allowance  # noqa: E402
 from webcrawl.frontier.politeness import Politeness  # noqa: E402
@@ -148,7 +155,9 @@ def scrapy_settings() -> str:
     taken = table(
         ("setting", "is taken as"), ((f"`{one.theirs}`", f"`{one.ours}`") for one in TAKEN)
     )
-    rows = ((_names(one.names), one.why, _readers(one)) for one in UNHEARD)
+    rows = (
+        (_names(one.names), one.why, _readers(one)) for one in UNHEARD if HIVE not in one.readers
+    )
     return (
         f"{taken}\n## Settings without effect\n\n{table(('settings', 'why', 'effective in'), rows)}"
     )

@@ -103,6 +103,25 @@ class TestWarnings:
             == told
         )
 
+    def test_a_drone_of_no_hive(self):
+        """Without HIVE_DRONES, which each drone needs, the other settings of a hive do nothing."""
+        line = (
+            "HIVE_DRONE, HIVE_NAME: no effect, without HIVE_DRONES this crawl is no part of a hive"
+        )
+        given = {"HIVE_DRONE": "1", "HIVE_NAME": "big"}
+
+        assert list(setting_warnings(settings(**given), Own())) == [line]
+        assert list(setting_warnings(settings(**given, HIVE_DRONES="2"), Own())) == []
+
+    def test_a_variable_whose_name_is_mistyped(self, monkeypatch):
+        """It is named with the variable that is meant; other variables are not the crawl's."""
+        monkeypatch.setenv("WEBCRAWL_POLITNESS_FACTOR", "30")
+        monkeypatch.setenv("WEBCRAWL_SERVICE_HOST", "10.0.0.1")
+
+        assert list(setting_warnings(settings(), Own())) == [
+            "WEBCRAWL_POLITNESS_FACTOR: unknown setting; did you mean WEBCRAWL_POLITENESS_FACTOR?"
+        ]
+
     def test_attributes_that_only_scrapys_handlers_read(self):
         """A spider's attribute without effect is named like a setting."""
 

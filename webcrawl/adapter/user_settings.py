@@ -6,6 +6,7 @@ a setting that no table here has.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -18,9 +19,11 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 from webcrawl import settings as defaults
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.base.own_code import class_name, misspelt
+from webcrawl.base.settings import PREFIX
 from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.checks.names import unread
 from webcrawl.crawl.checks.scrapys import (
+    HIVE,
     PAGES,
     REQUESTS,
     TAKEN,
@@ -171,7 +174,8 @@ def setting_warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
         return is_given(settings, name)
 
     users = {name: settings[name] for name in settings if name.isupper() and is_set(name)}
-    yield from unheard(users, enabled_components(settings) | {reader})
+    readers = {reader, HIVE} if settings.getint("HIVE_DRONES") else {reader}
+    yield from unheard(users, enabled_components(settings) | readers)
     yield from overruled(is_set)
     if is_set("DOWNLOAD_DELAY") and not is_set("POLITENESS_FACTOR"):
         yield (
@@ -214,6 +218,9 @@ def unknown_setting_warnings(settings: BaseSettings, spider: Spider) -> Iterator
     given = {name: settings[name] for name in settings if is_given(settings, name)}
     near = mistyped(given, known)
     yield from (f"{name}: unknown setting; did you mean {meant}?" for name, meant in near.items())
+    variables = (name.removeprefix(PREFIX) for name in os.environ if name.startswith(PREFIX))
+    for name, meant in mistyped(variables, known).items():
+        yield f"{PREFIX}{name}: unknown setting; did you mean {PREFIX}{meant}?"
     # Other libraries have settings of their own in a project, and rarely on the command line
     typed = on_command_line(settings) & given.keys()
     yield from unread_setting_warning(typed - known - near.keys(), given, type(spider))

@@ -20,6 +20,7 @@ ON = frozenset(("1", "true", "on", "yes"))
 # What reads a setting, beside components of Scrapy's by the names of their classes
 PAGES = "pages"  # a spider whose items are pages: the crawl follows their links itself
 REQUESTS = "requests"  # any other spider
+HIVE = "hive"  # a crawl that is a drone
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +183,12 @@ UNHEARD = (
         "STRUCTURED_DATA REVISIT_AGE REVISIT_POLICY REVISIT_RATE REVISIT_SHARE",
         _NEVER,
         "this spider makes its requests itself",
+    ),
+    _without(
+        HIVE,
+        "HIVE_DRONE HIVE_NAME HIVE_PARTITION HIVE_LEASE HIVE_FENCE HIVE_BATCH_AGE HIVE_WHEN_DONE",
+        _NEVER,
+        "without HIVE_DRONES this crawl is no part of a hive",
     ),
     _without(
         PAGES,
