@@ -83,6 +83,12 @@ def test_what_is_not_kept(command, monkeypatch, checkpoint, why):
         command("pause", [], crawl=MagicMock(), checkpoint=checkpoint)
 
 
+def test_a_checkpoint_that_fails(command):
+    """`checkpoint` is refused with what is wrong with the disk, which is no bug."""
+    with pytest.raises(CommandError, match="^disk full$"):
+        command("checkpoint", [], checkpoint=lambda: fail(StoreError("disk full")))
+
+
 def test_what_changes_nothing(command):
     """What does not last needs no checkpoint."""
     assert command("status", [], status=lambda: {"pages": 1}) == {"pages": 1}

@@ -79,7 +79,10 @@ class Control:
         if changes_crawl:
             logger.info("by command: %s: %s", " ".join((name, *words)), answer)
         if isawaitable(answer):
-            answer = await answer
+            try:
+                answer = await answer
+            except StoreError as error:  # of the checkpoint; the crawl ends by the same error
+                raise CommandError(str(error)) from error
         if changes_crawl:
             await self._await_checkpoint()
         return answer
