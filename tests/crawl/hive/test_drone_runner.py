@@ -1,6 +1,7 @@
 """When a drone takes a checkpoint before its time, and how its loops end."""
 
 import asyncio
+import logging
 from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 from unittest.mock import AsyncMock, MagicMock
@@ -9,6 +10,7 @@ import pytest
 
 from tests.support.waiting import eventually
 from webcrawl.crawl.bound import FENCED
+from webcrawl.crawl.hive import batch_transfer
 from webcrawl.crawl.hive import drone_runner as module
 from webcrawl.crawl.hive.batch import BEGINNING
 from webcrawl.crawl.hive.coordinator import Report
@@ -329,7 +331,8 @@ def test_a_report_that_arrives_says_nothing_of_the_server():
 
 def test_a_server_that_keeps_a_drone_waiting(monkeypatch):
     """A drone whose fence closes while it waits for an answer is cut off since the last one."""
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 0.0, time=lambda: 50.0))
+    clock = SimpleNamespace(monotonic=lambda: 1.0, time=lambda: 50.0)
+    monkeypatch.setattr(batch_transfer, "time", clock)
 
     async def absences():
         one, closed = Drone(server := Server()), []
@@ -338,12 +341,43 @@ def test_a_server_that_keeps_a_drone_waiting(monkeypatch):
             closed.append(True)
             before = running.absence()
             running.start()
-            await eventually(lambda: server.reports and running._answered_at is not None)
+            await eventually(lambda: server.reports and running.reaches_server)
             fenced = running.absence()
             closed.clear()
             return before, fenced.since, running.absence()
 
     assert asyncio.run(absences()) == (None, 50.0, None)
+
+
+def test_a_call_that_fails_late(monkeypatch, caplog):
+    """A server that hangs is away since its last answer, and not since the call that timed out."""
+    now = [100.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0], time=lambda: 1000.0 + now[0])
+    monkeypatch.setattr(batch_transfer, "time", clock)
+    caplog.set_level(logging.INFO)
+
+    class Hangs(Server):
+        async def beat(self, report, **more):
+            if len(self.reports) == 1:
+                now[0] += 30.0
+                one._joins = False
+                self.reports.append(None)
+                raise Away("timed out")
+            return await super().beat(report, **more)
+
+    async def absence():
+        async with one.running() as running:
+            running._parts.fence.is_closed = lambda: False
+            running.start()
+            await eventually(lambda: running.absence() is not None)
+            since = running.absence().since
+            now[0], one._joins = 140.0, True
+            await eventually(lambda: running.absence() is None)
+        return since
+
+    one = Drone(Hangs())
+    assert asyncio.run(absence()) == 1100.0
+    assert "the hive's server is back after 40 s" in caplog.messages
 
 
 def test_a_loop_that_overhears_its_end_is_told_again():

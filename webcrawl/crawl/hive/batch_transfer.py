@@ -85,6 +85,9 @@ class ServerContact:
         self._acknowledged = ""  # the last place that the server was told in this epoch
         self._away_since = 0.0  # monotonic
         self._logged_at = 0.0  # monotonic; 0: the log says that the server is there, or nothing
+        self._answered = 0.0  # monotonic; 0: not in this run
+        # When the server last answered, by the machine's clock; None before the first answer
+        self.answered_at: float | None = None
         # by the machine's clock; None while the server answers
         self.absent_since: float | None = None
 
@@ -99,11 +102,13 @@ class ServerContact:
         """Note that the server does not answer, in the log at once and every ten minutes."""
         now = time.monotonic()
         if self.reachable.is_set() or not self._logged_at:
-            self._away_since = now
+            # A call to a server that hangs fails long after the last answer.
+            self._away_since = self._answered or now
             self._logged_at = now
-            self.absent_since = time.time()
+            self.absent_since = self.answered_at or time.time()
             logger.warning(
-                "the hive's server does not answer (%s): this drone continues with its own hosts",
+                "the hive's server does not answer (%s): this drone continues with its own hosts "
+                "until HIVE_FENCE is over",
                 error,
             )
         elif now - self._logged_at >= REMINDER_SECONDS:
@@ -113,8 +118,14 @@ class ServerContact:
             )
         self.reachable.clear()
 
+    def note_answer(self) -> None:
+        """Note the time of an answer."""
+        self._answered = time.monotonic()
+        self.answered_at = time.time()
+
     def note_found(self) -> None:
         """Note that the server answers, in the log if that says that it did not."""
+        self.note_answer()
         self.reachable.set()
         self.absent_since = None
         if self._logged_at:

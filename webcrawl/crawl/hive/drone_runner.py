@@ -92,8 +92,6 @@ class DroneRunner:
         self._tasks: list[asyncio.Task[None]] = []
         self._begun = time.monotonic()
         self._answered_beats = 0
-        # When the server last answered, by the machine's clock; None before the first answer
-        self._answered_at: float | None = None
         # What the last checkpoint has: the activity, the last command, the drones that are leaving
         self._saved_activity = -1
         self._saved_command = parts.obeyed.number
@@ -120,7 +118,7 @@ class DroneRunner:
         """Return since when the server does not answer, or None if it does."""
         since = self._contact.absent_since
         if since is None and self._parts.fence.is_closed():  # it keeps us waiting without an error
-            since = self._answered_at
+            since = self._contact.answered_at
         return None if since is None else Absence("the hive's server", since)
 
     def start(self) -> None:
@@ -231,7 +229,7 @@ class DroneRunner:
             hungry=self._is_idle or self._crawl.rests,
         )
         self._answered_beats += 1  # not before it was answered: see Report
-        self._answered_at = time.time()
+        self._contact.note_answer()
         if fence.note_answer(sent_at):
             self._crawl.crawl.parts.begin_again()
             self._crawl.wake()
