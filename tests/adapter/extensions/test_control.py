@@ -85,7 +85,7 @@ def test_what_is_not_kept(command, monkeypatch, checkpoint, why):
 
 def test_a_checkpoint_that_fails(command):
     """`checkpoint` is refused with what is wrong with the disk, which is no bug."""
-    with pytest.raises(CommandError, match="^disk full$"):
+    with pytest.raises(CommandError, match=r"^disk full$"):
         command("checkpoint", [], checkpoint=lambda: fail(StoreError("disk full")))
 
 

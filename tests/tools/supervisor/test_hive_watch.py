@@ -181,6 +181,22 @@ def test_the_end_of_a_change_is_said(folder, monkeypatch, caplog):
     assert [record.message for record in caplog.records] == ["the hive now has 2 drones"]
 
 
+class Silent:
+    """A server that does not answer."""
+
+    async def read_hive(self):
+        raise Away("closed")
+
+
+def test_a_server_that_does_not_answer(folder):
+    """The progress line says so: after HIVE_FENCE seconds the drones wait for it."""
+    watch = HiveWatch(folder, Silent, None, set)
+    asyncio.run(watch._watch_once(Silent()))
+    progress = HiveProgress(Settings(), watch, SimpleNamespace(running=2, down=[]))
+
+    assert progress.line(watch.figures, 0.0).startswith("the hive's server does not answer, ")
+
+
 class Lost:
     """An operator's connection, which fails when it is cancelled."""
 

@@ -142,6 +142,7 @@ class HiveWatch:
         While the server is away, the figures are those of the last checkpoints.
         """
         hive = HiveView()
+        waits: dict[str, str] = {}
         try:
             hive = await operator.read_hive()
             if hive.map is not None:  # else the server has been emptied
@@ -150,15 +151,16 @@ class HiveWatch:
         except CannotRead:  # nor can the files of the checkpoints be read
             raise
         except Away:
-            pass
+            waits = {"waits": "the hive's server does not answer"}
         except HiveError as error:  # a right is missing, or the disk is full, perhaps
             self._warn(str(error))
-        self.figures = merged_figures(
+        figures = merged_figures(
             hive.reports[drone].stats()
             if drone in hive.reports
             else {"drone": drone, **self._folder.figures(drone)}
             for drone in self._folder.all_drones()
         )
+        self.figures = {**figures, **waits}
 
     def _take_in(self, hive: HiveView, founding: Founding, *, is_changing: bool) -> None:
         """Choose by the hive's state which drones are to run, and log when a change is complete."""
