@@ -271,7 +271,7 @@ async def test_a_drone_that_the_hive_does_not_have_yet(url):
     """It is told to wait, whatever number of drones it was started with, and is let in when it is
     ordered.
     """
-    line = r"HIVE_DRONE = 2: the hive has the drones 0, 1; this one waits until `\w+ hive resize -n 3` lets it in; "
+    line = r"HIVE_DRONE = 2: the hive has the drones 0, 1; this one waits until `\w+ hive resize URL -n 3` lets it in; "
     with pytest.raises(UnknownDrone, match=line):
         await joins(url, member(2, drones=2))
     assert (await looked(url)).registry.record is None

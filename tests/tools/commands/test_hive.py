@@ -431,9 +431,9 @@ class TestRefusals:
 
         line = self.refused(hive, "-n", 2)
 
-        assert (
-            line
-            == f"{hive.jobdir}: holds the crawl of a single process; use another JOBDIR for a hive"
+        assert line == (
+            f"{hive.jobdir}: holds the crawl of a single process, or of one drone; give the JOBDIR of "
+            "the hive or the URL of its server, or another JOBDIR for a new hive"
         )
 
     def test_a_crawl_in_the_folder_of_a_hive(self, hive):

@@ -345,7 +345,7 @@ def test_a_drone_that_was_killed(asked, monkeypatch):
         rows = one.ask("status")["drones"]
 
     assert [row["state"] for row in rows] == ["running", "away"]
-    with pytest.raises(NotRunning, match="no drone of this hive is running"):
+    with pytest.raises(NotRunning, match="no drone of a hive named web is running there"):
         one.ask("status")
 
 

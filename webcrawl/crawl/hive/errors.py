@@ -72,7 +72,7 @@ class UnknownDrone(HiveError):  # noqa: N818 - reads as what it is
             named = f"{numbers[0]} to {numbers[-1]}"
         super().__init__(
             f"HIVE_DRONE = {drone}: the hive has the drones {named}; this one waits until "
-            f"`{program()} hive resize -n {drone + 1}` lets it in{ANOTHER_HIVE}"
+            f"`{program()} hive resize URL -n {drone + 1}` lets it in{ANOTHER_HIVE}"
         )
 
 

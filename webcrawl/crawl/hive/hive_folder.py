@@ -103,7 +103,8 @@ class HiveFolder:
             raise HiveError(f"{file}: damaged: {error}") from error
         if is_single:
             raise HiveError(
-                f"{self.path}: holds the crawl of a single process; use another JOBDIR for a hive"
+                f"{self.path}: holds the crawl of a single process, or of one drone; give the JOBDIR "
+                "of the hive or the URL of its server, or another JOBDIR for a new hive"
             )
         return None
 

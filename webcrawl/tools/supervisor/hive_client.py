@@ -111,7 +111,9 @@ class HiveClient:
                 f"{self._target.text}: drones run here, but none has reached the hive's server of "
                 "late: their logs say why"
             )
-        raise NotRunning(f"{self._target.text}: no drone of this hive is running")
+        raise NotRunning(
+            f"{self._target.text}: no drone of a hive named {self._target.name} is running there"
+        )
 
     def _progress(self, hive: HiveView) -> Mapping[str, Any]:
         """Return the answer to `status`. Raise NotRunning if the processes of all drones have ended."""
