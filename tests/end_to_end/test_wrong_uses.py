@@ -10,6 +10,7 @@ SITE = "http://a.test/"
 NO_FOLDER = "nowhere: no such folder"
 WRONG = {
     "crawl": "error: URLs or files are needed, or exactly one spider: webcrawl crawl NAME",
+    "crawl -o folder": "error: URLs or files are needed, or exactly one spider: webcrawl crawl NAME",
     "crawl nosuch": "'nosuch': no such spider (this project has walk, web",
     "crawl example.org": "USER_AGENT = 'webcrawl/0.1': must be one that says where you can be reached",
     "crawl web": "no seeds: give -a seeds= a file or a URL, or several separated by commas",

@@ -204,10 +204,7 @@ class Command(CrawlCommand):
         if unknown is not None:
             raise UsageError(unknown_option(unknown), print_help=False)
         if len(args) != 1:
-            raise UsageError(
-                f"URLs or files are needed, or exactly one spider: {program()} crawl NAME",
-                print_help=False,
-            )
+            raise _start_needed()
         return spider_named(settings, args[0])
 
     def syntax(self) -> str:
@@ -284,6 +281,8 @@ class Command(CrawlCommand):
         `words` are the values of -s as they were typed.
         """
         if self.settings is not None:
+            if not args:  # otherwise Scrapy takes the folder of -o for a feed
+                raise _start_needed()
             self._start = start_of(args, partial(self._is_spider, self.settings))
             if self._start is not None:
                 take_folder(opts, self.settings, words)
@@ -390,6 +389,12 @@ class Command(CrawlCommand):
         from webcrawl.crawl.exit_watch import watch_exit  # noqa: PLC0415 - only a crawl needs it
 
         watch_exit(lambda: self._was_told_to_stop or self._signals.was_heard)
+
+
+def _start_needed() -> UsageError:
+    return UsageError(
+        f"URLs or files are needed, or exactly one spider: {program()} crawl NAME", print_help=False
+    )
 
 
 def _wait_if_wanted(values: CheckedSettings) -> None:
