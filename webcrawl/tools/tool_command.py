@@ -373,6 +373,8 @@ def print_error(why: object, *, as_json: bool = False) -> None:
 
     `as_json` prints it on standard output too, as a JSON object.
     """
+    if isinstance(why, OSError) and why.filename and why.strerror:
+        why = f"{why.filename}: {why.strerror}"  # as all other messages name a file
     line = readable(" ".join(str(why).split()))
     sys.stderr.write(f"{line}\n")
     if as_json:

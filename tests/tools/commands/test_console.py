@@ -11,7 +11,7 @@ from tests.support.commands import command
 from tests.support.jobs import stopped
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
-from webcrawl.tools.tool_command import port_of, whole_number
+from webcrawl.tools.tool_command import port_of, print_error, whole_number
 
 FULL = "standard output: No space left on device"
 NOTE = "the answer is from the last checkpoint\n"
@@ -60,6 +60,15 @@ def test_a_full_disk_is_no_traceback(words):
     assert status != 0
     assert error.splitlines()[0] == FULL
     assert "Traceback" not in error
+
+
+def test_a_file_that_may_not_be_read(tmp_path, capsys):
+    """An error of the system names the file first, as all other messages do."""
+    with pytest.raises(OSError, match="Errno 2") as refusal:
+        (tmp_path / "crawl.db").read_bytes()
+    print_error(refusal.value)
+
+    assert capsys.readouterr().err == f"{tmp_path}/crawl.db: No such file or directory\n"
 
 
 @pytest.mark.parametrize("name", ["wacz", "hive", "dashboard"])
