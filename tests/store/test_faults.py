@@ -5,6 +5,7 @@ remains.
 import contextlib
 import errno
 import os
+import resource
 import subprocess
 import sys
 
@@ -135,6 +136,18 @@ def test_a_power_cut_at_any_operation_leaves_the_last_checkpoint(tmp_path):
         assert disk.broken
         disk.crash()
         _assert_state(root, done[-1] if done else 0)
+
+
+def test_a_disk_that_is_full_at_the_start_is_named(tmp_path):
+    """A database that cannot be opened for want of room for its index is not taken for a broken disk."""
+    CrawlDB(tmp_path).close()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, before[1]))
+    try:
+        with pytest.raises(StoreError, match=r"disk I/O error: no room for crawl\.db-shm$"):
+            CrawlDB(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_database_that_is_full_says_so_and_keeps_the_checkpoint(tmp_path):

@@ -232,7 +232,11 @@ class CrawlDB:
         self._failure = error
         if is_damage(error):
             return DamagedFile(self.path, 0, str(error))
-        return StoreError(f"{self.path}: {words_of(error)}")
+        why = words_of(error)
+        # Of a full disk SQLite says only "disk I/O error" if it cannot make this file.
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE:
+            why = f"{why}: no room for {self.path.name}-shm"
+        return StoreError(f"{self.path}: {why}")
 
     def _refusal_after(self, failure: BaseException) -> StoreError:
         refusal = StoreError(
