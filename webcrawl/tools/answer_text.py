@@ -100,11 +100,8 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_cell(value: Any) -> bool:
-    """Return whether a value is plain, or a container of plain values only."""
-    if _is_plain(value):
-        return True
-    parts = value.values() if isinstance(value, Mapping) else value
-    return all(map(_is_plain, parts))
+    """Return whether a value is plain, or a list of plain values only."""
+    return _is_plain(value) or (not isinstance(value, Mapping) and all(map(_is_plain, value)))
 
 
 def _shortened(cell: str) -> str:

@@ -307,6 +307,17 @@ def test_a_drone_that_is_not_heard_of(state, over, members, shown):
 
 
 @pytest.mark.parametrize(
+    ("trouble", "shown"), [("paused", "paused"), ("disk nearly full", "paused: disk nearly full")]
+)
+def test_a_drone_that_is_paused(trouble, shown):
+    """Its state says so once, and names any other trouble."""
+    seen = replace(saying({}), map=SlotMap.fair((0,)), leases={0: 9.0})
+    seen.reports[0] = replace(seen.reports[0], state=DroneState.PAUSED, trouble=trouble)
+
+    assert _row_by_report(0, seen, seen)["state"] == shown
+
+
+@pytest.mark.parametrize(
     ("over", "state"), [((True, True), "finished"), ((True, False), "stopped")]
 )
 def test_a_hive_whose_drones_have_ended(monkeypatch, over, state):

@@ -259,7 +259,8 @@ def _place_words(drone: int, report: Report, hive: HiveView) -> str:
 def _state_of_live(report: Report) -> str:
     """Return the state of a drone that has a lease."""
     state = f"{report.state}, idle" if report.idle else str(report.state)
-    return f"{state}: {report.trouble}" if report.trouble else state
+    # A paused drone has "paused" for both.
+    return state if report.trouble in ("", report.state) else f"{state}: {report.trouble}"
 
 
 def _rate(report: Report, earlier: Report) -> float:
