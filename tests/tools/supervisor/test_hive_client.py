@@ -22,6 +22,7 @@ from tests.support.served_hives import (
     refused,
     seen,
 )
+from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.partition import SlotMap
@@ -273,6 +274,15 @@ def test_the_owner_is_asked(asked, word):
     _, heard = ask(look_at(folder), "about", word)
 
     assert heard == [("drone-1", "about", word)]
+
+
+def test_an_owner_that_has_ended(asked, monkeypatch):
+    """The line says which drone has the host, for the operator has to start that one."""
+    folder, ask = asked
+    monkeypatch.setattr(hive_client, "Client", Client)
+
+    with pytest.raises(NotRunning, match=r"this belongs to drone 1: .*/drone-1: no running crawl"):
+        ask(look_at(folder), "host", "example.com")
 
 
 def test_a_hive_that_only_its_server_tells_of(asked, monkeypatch):

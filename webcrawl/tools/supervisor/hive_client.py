@@ -69,8 +69,7 @@ class HiveClient:
         if is_order(name, *words):
             return self._give_order(hive, name, words)
         if name in HOST_QUESTIONS and words:
-            owner = self._owner_of(hive, words[0])
-            return self._client_of(hive, owner).ask(name, *words)
+            return self._ask_owner(hive, name, words)
         drones_here = self._drones_here(hive)
         if name in ("get", "excluded"):  # every drone has the same answer
             drone = min(drones_here or hive.leases)
@@ -178,6 +177,14 @@ class HiveClient:
             )
 
     # -- which drone
+
+    def _ask_owner(self, hive: HiveView, name: str, words: Sequence[str]) -> Any:
+        """Return the answer of the drone to which the host or URL in the first word belongs."""
+        owner = self._owner_of(hive, words[0])
+        try:
+            return self._client_of(hive, owner).ask(name, *words)
+        except NotRunning as error:
+            raise NotRunning(f"this belongs to drone {owner}: {error}") from error
 
     def _owner_of(self, hive: HiveView, word: str) -> int:
         """Return the drone to which a host belongs, or the host of a URL.
