@@ -21,12 +21,12 @@ from webcrawl.lab.simweb import wait_until_idle
 SETTINGS = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8}
 
 
-def in_terminal(crawl):
-    """The other end of the crawl's terminal, and its process, which is that terminal's leader."""
+def in_terminal(words):
+    """The other end of the command's terminal, and its process, which is that terminal's leader."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(ROOT)
-        os.execv(sys.executable, [sys.executable, "-m", "scrapy", *crawl.words()[1:]])  # noqa: S606
+        os.execv(sys.executable, [sys.executable, "-m", "scrapy", *words])  # noqa: S606
     os.set_blocking(terminal, False)
     return terminal, child
 
@@ -40,7 +40,7 @@ def read(terminal):
 
 def test_a_closed_terminal_loses_nothing(tmp_path, simweb):
     """A crawl whose terminal is closed takes its last checkpoint: state, log and archive have what
-    was fetched.
+    was fetched. That nothing can be printed any more is no error.
     """
     server = simweb(8, 80, size=(1000, 2000), latency=0.1)
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
@@ -48,7 +48,7 @@ def test_a_closed_terminal_loses_nothing(tmp_path, simweb):
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
 
     with default_signal(signal.SIGHUP):
-        terminal, child = in_terminal(crawl)
+        terminal, child = in_terminal(crawl.words(LOG_FILE=tmp_path / "log")[1:])
     wait_until(lambda: read(terminal) and server.log.count > 30)
     os.close(terminal)  # the kernel sends SIGHUP, and every write to it fails from now on
     _, status = os.waitpid(child, 0)
@@ -58,6 +58,24 @@ def test_a_closed_terminal_loses_nothing(tmp_path, simweb):
     assert crawl.stats["reason"] == "shutdown"
     found = snapshot_of(crawl.jobdir)
     assert {hit.url for hit in server.log.hits} == (found.logged + found.robots).keys()
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_a_closed_terminal_ends_a_hive_well(tmp_path, simweb):
+    """A hive whose terminal is closed ends as after SIGTERM, and keeps the sums of its drones."""
+    server = simweb(8, 80, size=(1000, 2000), latency=0.1)
+    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
+    settings = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS}
+    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+
+    with default_signal(signal.SIGHUP):
+        terminal, child = in_terminal(["hive", "web", "-n", "1", *crawl.words()[3:]])
+    wait_until(lambda: read(terminal) and server.log.count > 30)
+    os.close(terminal)
+    _, status = os.waitpid(child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert crawl.stats["reason"] == "shutdown"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from argparse import ArgumentParser
+from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -85,7 +86,8 @@ def name_program(parser: ArgumentParser, command: Command) -> None:
 class LiveLine:
     """A line at the bottom of the terminal that says how far a crawl or a hive has come.
 
-    Log lines that go to the same terminal are printed above it.
+    Log lines that go to the same terminal are printed above it. A terminal that is closed shows
+    nothing more, which is no error.
     """
 
     def __init__(self) -> None:
@@ -107,9 +109,11 @@ class LiveLine:
     def update(self, text: str) -> None:
         from rich.text import Text  # noqa: PLC0415
 
-        self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
+        with suppress(OSError):
+            self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 
     def stop(self) -> None:
-        self._live.stop()
+        with suppress(OSError):
+            self._live.stop()
         for handler in self._moved:
             handler.setStream(sys.stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -126,7 +127,8 @@ class Summary:
                 "with another HIVE_NAME and another JOBDIR"
             )
         if self._is_printed:
-            sys.stderr.write("".join(f"{line}\n" for line in lines))
+            with suppress(OSError):  # the terminal may be closed
+                sys.stderr.write("".join(f"{line}\n" for line in lines))
 
     def _closing_lines(self, reason: str) -> list[str]:
         """Return the last lines: what the run has done, why it ended, and what to do next."""
