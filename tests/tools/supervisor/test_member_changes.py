@@ -174,6 +174,23 @@ class TestTwoAtOnce:
             change(server)
 
 
+def test_ctrl_c():
+    """It ends the waiting, and the operator is told that it does not end the change."""
+
+    def interrupt(_):
+        raise asyncio.CancelledError
+
+    said = []
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(
+            member_changes._change_members(
+                lambda: Server(*[nothing] * 4, interrupt), None, lambda _: (0,), (), said.append
+            )
+        )
+
+    assert said[-1] == "the change was ordered, and continues without this command"
+
+
 class TestServerThatDies:
     """An order that no checkpoint has is lost with the server, and the operator is told."""
 

@@ -160,6 +160,10 @@ async def _change_members(
                 await asyncio.sleep(LOOK_SECONDS)
     except Away as error:
         raise CannotStart(f"the hive's server is {error.state}: {error}{advice}") from error
+    except asyncio.CancelledError:
+        if advice:
+            say("the change was ordered, and continues without this command")
+        raise
     say(f"the hive now has {count(len(order.sharing), 'drone')}")
     return 0
 
