@@ -10,6 +10,7 @@ SITE = "http://a.test/"
 NO_FOLDER = "nowhere: no such folder"
 WRONG = {
     "crawl": "error: URLs or files are needed, or exactly one spider: webcrawl crawl NAME",
+    "crawl web -a seeds=empty.txt -o folder": "To name the folder of the crawl, use -s JOBDIR=",
     "crawl -o folder": "error: URLs or files are needed, or exactly one spider: webcrawl crawl NAME",
     "crawl nosuch": "'nosuch': no such spider (this project has walk, web",
     "crawl example.org": "USER_AGENT = 'webcrawl/0.1': must be one that says where you can be reached",

@@ -286,7 +286,15 @@ class Command(CrawlCommand):
             self._start = start_of(args, partial(self._is_spider, self.settings))
             if self._start is not None:
                 take_folder(opts, self.settings, words)
-        super().process_options(args, opts)
+        try:
+            super().process_options(args, opts)
+        except UsageError as error:
+            names_folder = any(not Path(name).suffix for name in opts.output or ())
+            if self._start is not None or not names_folder:
+                raise
+            # Of a spider, -o names a feed, as in Scrapy
+            line = f"{error} To name the folder of the crawl, use -s JOBDIR="
+            raise UsageError(line, print_help=False) from error
         if self.settings is not None:
             apply(opts, self.settings, self._start, words)
 
