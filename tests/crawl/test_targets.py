@@ -42,7 +42,11 @@ def followed(found, max_length=MAX_LENGTH, more=(), *, reads_more=True, **rules)
         if targets is not None and pipeline.is_usual:
             targets.update(pipeline.process(link.url, 1, addresses, base).found)
 
-    discovery = SimpleNamespace(discover=discover, count_truncated_links=lambda links: None)
+    discovery = SimpleNamespace(
+        discover=discover,
+        count_truncated_links=lambda links: None,
+        redirected_too_often=lambda *redirect: None,
+    )
     page_links = PageLinks(
         discovery, rules, frozenset(KINDS_READ if reads_more else rules.followed), Moments()
     )

@@ -40,6 +40,13 @@ def words_of(error: BaseException) -> str:
     return lack(error) or " ".join(str(error).split()) or type(error).__name__
 
 
+def of_file(error: OSError) -> str:
+    """Return an error as all messages name it: the file, and what the system says of it."""
+    if error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
 def with_place(error: BaseException) -> str:
     last = extract_tb(error.__traceback__)[-1]
     return f"{error!r} in {last.filename} line {last.lineno}"

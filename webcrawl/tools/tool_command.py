@@ -21,7 +21,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO, cast
 
-from webcrawl.base.errors import CannotStart
+from webcrawl.base.errors import CannotStart, of_file
 from webcrawl.base.program import ExitStatus, name_program, program
 from webcrawl.base.readable import readable
 from webcrawl.base.settings import PREFIX, SETTINGS
@@ -254,7 +254,7 @@ def require_jobdir(jobdir: Path, is_jobdir: Callable[[Path], bool]) -> None:
     try:
         found = is_jobdir(jobdir)
     except OSError as error:
-        raise CannotStart(str(error)) from error
+        raise CannotStart(of_file(error)) from error
     if not found:
         raise CannotStart(f"{jobdir}: contains no crawl and no hive")
 
@@ -373,9 +373,8 @@ def print_error(why: object, *, as_json: bool = False) -> None:
 
     `as_json` prints it on standard output too, as a JSON object.
     """
-    if isinstance(why, OSError) and why.filename and why.strerror:
-        why = f"{why.filename}: {why.strerror}"  # as all other messages name a file
-    line = readable(" ".join(str(why).split()))
+    words = of_file(why) if isinstance(why, OSError) else str(why)
+    line = readable(" ".join(words.split()))
     sys.stderr.write(f"{line}\n")
     if as_json:
         with suppress(OSError):  # standard error has it

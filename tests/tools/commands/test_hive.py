@@ -171,9 +171,10 @@ class TestStart:
         done = hive.run("-n", 3)
 
         assert done.returncode == 0
-        first, place, report = done.stderr.splitlines()[-3:]
+        first, left, place, report = done.stderr.splitlines()[-4:]
         assert "21 pages in " in first
         assert "; 6 URLs queued, 3 failures" in first
+        assert left.endswith("6 URLs of 9 hosts left; run the same command to resume")
         assert place.endswith(f"everything is in {hive.jobdir}")
         assert report.endswith(f"report {hive.jobdir}")
         assert json.loads((hive.jobdir / "stats.json").read_text())["pages"] == 21

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from webcrawl.base.errors import CannotStart, of_file
 from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.crawl.control.command import CommandError, NotRunning
@@ -178,14 +179,13 @@ def _is_hive(place: str) -> bool:
     try:
         return "://" in place or is_there(Path(place) / HIVE)
     except OSError as error:
-        raise CommandError(str(error)) from error
+        raise CommandError(of_file(error)) from error
 
 
 def _ask_hive(
     settings: BaseSettings, place: str, patience: float, stdin: IO[bytes], command: str, *words: str
 ) -> Any:
     """Give a hive a command, and return the answer. Raise CommandError or NotRunning."""
-    from webcrawl.base.errors import CannotStart  # noqa: PLC0415 - as above
     from webcrawl.crawl.hive.errors import HiveError  # noqa: PLC0415 - as above
     from webcrawl.tools.supervisor.hive_client import HiveClient  # noqa: PLC0415 - as above
 

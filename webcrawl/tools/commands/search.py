@@ -83,9 +83,9 @@ class Command(ToolCommand):
         except BrokenPipeError:
             discard_further_output()
         except (StoreError, OSError) as error:
-            self._fail(str(error), as_json=opts.json)
+            self._fail(error, as_json=opts.json)
 
-    def _fail(self, why: str, *, as_json: bool = False) -> None:
+    def _fail(self, why: object, *, as_json: bool = False) -> None:
         print_error(why, as_json=as_json)
         self.exitcode = ExitStatus.FAILED
 
