@@ -156,6 +156,28 @@ class TestFailures:
 
         assert run(go()).status == 200
 
+    @pytest.mark.parametrize("scheme", ["socks5", "socks5h"])
+    def test_the_server_gets_no_credentials(self, scheme):
+        """The server gets the same request as without a proxy."""
+        heads = []
+
+        async def site(reader, writer):
+            heads.append(await reader.readuntil(b"\r\n\r\n"))
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+        async def go():
+            socks = Socks(user=("me", "pw"))
+            async with serving(site) as port, serving(socks) as at, client(FAR) as http:
+                proxy = parse_proxy(f"{scheme}://me:pw@127.0.0.1:{at}")
+                url = f"http://far.test:{port}/a"
+                through = await http.fetch(url, options=Options(proxy=proxy))
+                await http.fetch(url)
+                return through
+
+        exchange = run(go())
+        through, direct = heads
+        assert through == direct == exchange.request
+
     @pytest.mark.parametrize("user", ["", "me:wrong@"])
     def test_a_proxy_that_wants_other_credentials(self, user):
         """No URL is charged; the message has no password."""

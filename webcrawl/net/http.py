@@ -167,9 +167,10 @@ class HttpClient:
         unclaimed_bytes = min(limits.truncate, BYTES_WITHOUT_CLAIM)
         needs_claim = options.long or unclaimed_bytes < limits.truncate
         claim = self._claim_on_memory(limits, options) if needs_claim else None
-        # Without TLS a proxy reads the request before the server does.
-        reading_proxy = None if target.secure else proxy
-        line = target if reading_proxy is None else whole_url(target)
+        # Without a tunnel the proxy reads the request. In one the server would, and get the
+        # proxy's password.
+        is_unread = proxy is None or proxy.is_tunnel(secure=target.secure)
+        line = target if is_unread else whole_url(target)
         head = self._writer.head(line, headers, method=method, keep=keep > 0, length=len(body))
         signing = self._signing
         archived_head = (
@@ -180,8 +181,8 @@ class HttpClient:
         sent_head = (
             archived_head if login is None else login.added_to(archived_head, target, self._now())
         )
-        if reading_proxy is not None:
-            sent_head = with_credentials(sent_head, reading_proxy)
+        if proxy is not None and not is_unread:
+            sent_head = with_credentials(sent_head, proxy)
         started = self._now()
         begun_at = self._clock()
         timings = Timings()
