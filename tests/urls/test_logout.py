@@ -26,6 +26,11 @@ OUT = [
     "d%C3%A9connexion",
     "cerrar-sesion",
     "a?x=1&logout",
+    "log%20out",
+    "lo%67out",
+    "%4C%6Fgout",
+    "user/sign%5Fout",
+    "index.php?r=site%2Flogout",
 ]
 PAGES = [
     "",
@@ -38,6 +43,8 @@ PAGES = [
     "workout",
     "a?next=about",
     "sessions/2026",
+    "a%20page",
+    "blog%6Futreach",
 ]
 
 
