@@ -94,6 +94,15 @@ class TestTransfers:
         got = run(ask(Script(b"abc", end=end)))
         assert (got.status, got.body, got.truncated) == (200, b"abc", "disconnect")
 
+    @pytest.mark.parametrize(
+        ("end", "status"), [(b"550 none\r\n", 404), (b"425 no\r\n", 500), (b"421 bye\r\n", 503)]
+    )
+    def test_a_refusal_in_place_of_data(self, end, status):
+        """A refusal that follows 150 and no data means what it means without the 150."""
+        got = run(ask(Script(b"", end=end, SIZE=b"213 3\r\n")))
+        assert (got.status, got.truncated) == (status, "")
+        assert got.headers == [(b"ftp-reply", end.strip())]
+
     def test_no_last_word(self):
         """A server that never confirms the transfer costs no more than the deadline."""
         got = run(ask(Script(b"abc", end=b""), timeout=0.3))

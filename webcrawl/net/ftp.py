@@ -15,7 +15,7 @@ from webcrawl.base.model import Exchange, Timings
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import BadOption, BadUrl, ConnectTimeout, FetchError, TimedOut, Untried
 from webcrawl.net.ftp_listing import LISTING
-from webcrawl.net.ftp_session import FtpRefused, FtpReply, FtpSession, http_date
+from webcrawl.net.ftp_session import FtpRefused, FtpReply, FtpSession, http_date, refusal
 from webcrawl.net.http_request import LINE_BREAKING, Headers, host_port_path, queryless
 from webcrawl.net.protocols import PLAIN, Access, FetchLimits, FetchProgress, Options
 from webcrawl.net.reading_limits import Claim, claim_of
@@ -157,6 +157,7 @@ class FtpClient:
             raise kind("the server sent nothing in time") from error
         except FtpRefused as refused:
             visit.status = refused.status
+            visit.headers = []  # those of the file, which did not come
             visit.say(b"ftp-reply", str(refused))
             if session is not None:
                 session.quit()
@@ -217,7 +218,10 @@ class FtpClient:
         return data
 
     async def _read(self, session: FtpSession, data: Stream | None, visit: _Visit) -> None:
-        """Read the data into the visit, and note if it is truncated; `data` is None for a redirect."""
+        """Read the data into the visit, and note if it is truncated; `data` is None for a redirect.
+
+        Raise FtpRefused if the server sends a refusal instead of data.
+        """
         if data is None:
             session.quit()
             return
@@ -241,6 +245,9 @@ class FtpClient:
         if visit.truncated:
             return
         reply = await _last_word(session, visit.deadline)
+        # Some servers say 150 or 125 before they open the file, and 550 afterwards
+        if reply is not None and reply.kind in (4, 5) and not visit.payload:
+            raise refusal(reply)
         is_confirmed = reply is not None and reply.kind == 2
         # In ASCII the server writes line ends anew, so the sizes differ
         is_whole = visit.target.ascii or visit.size is None or len(visit.payload) >= visit.size
