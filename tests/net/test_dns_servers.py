@@ -141,6 +141,29 @@ class TestNameServers:
             DnsFailure.BAD_ANSWER,
         )
 
+    def test_an_unreadable_answer_fails_its_own_name_alone(self):
+        """Names that are asked for at the same time get their addresses."""
+        server = NameServer()
+        server.add("odd.test", "192.0.2.1")
+        server.add("a.test", "192.0.2.2")
+        server.add("b.test", "192.0.2.3")
+        honest = server.answer
+
+        def answer(question, transport):
+            reply = honest(question, transport)
+            return reply[:-3] if b"\3odd" in question else reply
+
+        async def run():
+            async with asking(server) as lookup:
+                names = ("odd.test", "a.test", "b.test")
+                return await asyncio.gather(*map(lookup.ask, names))
+
+        server.answer = answer
+        odd, *others = asyncio.run(run())
+
+        assert odd.failure is DnsFailure.BAD_ANSWER
+        assert [answer.addresses for answer in others] == [("192.0.2.2",), ("192.0.2.3",)]
+
     def test_an_answer_from_a_stranger_is_not_believed(self):
         """An answer with another id than the query's is dropped."""
         server = NameServer()

@@ -190,6 +190,7 @@ HOPS = 8  # CNAMEs between a name and its addresses, at most
 QUESTIONS = 4096
 # Seconds, as CachingResolver keeps a failure: the cache would repeat a lie for longer.
 LIFE = 30.0
+MOST_ALONE = 16  # names that are asked for in channels of their own, at once
 FAILURES = {
     pycares.errno.ARES_ENODATA: DnsFailure.NO_ADDRESS,
     pycares.errno.ARES_ENOTFOUND: DnsFailure.NO_NAME,
@@ -230,6 +231,7 @@ class NameServers:
         # queries go to the last one; the others wait for their last answers
         self._channels: list[Channel] = []
         self._until = 0.0  # when the last channel is replaced
+        self._alone = asyncio.Semaphore(MOST_ALONE)
         self._closed = False
 
     def __repr__(self) -> str:
@@ -258,6 +260,8 @@ class NameServers:
             if channel is None:
                 return DnsAnswer(failure=DnsFailure.NO_SOCKET)
             records, error = await channel.ask(chain.name, qtype)
+            if error == pycares.errno.ARES_EBADRESP:
+                records, error = await self._ask_alone(chain.name, qtype)
             if error:
                 return DnsAnswer(failure=FAILURES.get(error, DnsFailure.BAD_ANSWER))
             if not chain.follow(records):
@@ -265,6 +269,23 @@ class NameServers:
             if chain.addresses:
                 return DnsAnswer(chain.addresses, chain.ttl)
         return DnsAnswer(failure=DnsFailure.BAD_ANSWER)
+
+    async def _ask_alone(self, name: str, qtype: int) -> Result:
+        """Ask in a channel without other queries.
+
+        After an answer that it cannot read, c-ares sends all queries of that socket anew. So a name
+        that only gets such answers uses up the tries of all others that are asked for meanwhile.
+        """
+        async with self._alone:
+            if self._closed:
+                return [], pycares.errno.ARES_ECANCELLED
+            channel = self._new_channel()
+            if channel is None:
+                return [], NO_SOCKET
+            try:
+                return await channel.ask(name, qtype)
+            finally:
+                channel.close()
 
     def _current(self) -> Channel | None:
         """Return the channel for the next query, or None.
