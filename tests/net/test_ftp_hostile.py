@@ -116,6 +116,8 @@ class TestWords:
             ({"USER": b"530 not you\r\n"}, 403),
             ({"PASS": b"530 not you\r\n"}, 403),
             ({"PASS": b"332 account?\r\n"}, 403),
+            ({"PASS": b"530 Sorry, the maximum number of clients (5) are connected\r\n"}, 503),
+            ({"USER": b"530-Sorry\r\n530 Too many users, try later\r\n"}, 503),
             ({"PASS": b"421 too many\r\n"}, 503),
             ({"TYPE": b"421 bye\r\n"}, 503),
             ({"RETR": b"550 not here\r\n", "CWD": b"550 nor here\r\n"}, 404),

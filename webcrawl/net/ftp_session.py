@@ -141,6 +141,12 @@ STATUSES = {
     553: 404,
 }
 BY_HUNDRED = {4: 500, 5: 400}
+# A login that is refused for now, by some of the words in lftp's `ftp:retry-530`. A 403 would lose
+# the page, and for robots.txt it would allow everything.
+_CROWDED = re.compile(
+    r"too many|overloaded|try (?:again |back )?later|maximum number|already connected|simultaneous",
+    re.IGNORECASE,
+)
 
 
 class FtpRefused(Exception):  # noqa: N818 - an ordinary answer, not an error
@@ -274,6 +280,8 @@ def refusal(reply: FtpReply) -> FtpRefused:
     Raise NotFtp if the reply makes no sense here.
     """
     status = STATUSES.get(reply.code) or BY_HUNDRED.get(reply.kind)
+    if reply.code == 530 and _CROWDED.search(reply.text):
+        status = STATUSES[421]
     if status is None:
         raise NotFtp(f"unexpected FTP reply {reply.code}")
     return FtpRefused(reply, status)
