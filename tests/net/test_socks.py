@@ -286,8 +286,9 @@ class TestEnvironment:
             str(proxies.of(f"{scheme}://a.test/")) for scheme in ("http", "https", "ftp", "gopher")
         ] == ["h:2", "h:1", "h:1", "h:1"]
 
-    def test_no_proxy(self, monkeypatch):
+    @pytest.mark.parametrize("scheme", ["http", "https", "ftp", "gopher"])
+    def test_no_proxy(self, scheme, monkeypatch):
         """no_proxy names hosts that are requested directly, by ALL_PROXY too."""
         monkeypatch.setenv("no_proxy", "a.test")
 
-        assert EnvironmentProxies({"all": "socks5://h:1"}).of("https://a.test/") is None
+        assert EnvironmentProxies({"all": "socks5://h:1"}).of(f"{scheme}://a.test/") is None

@@ -38,7 +38,7 @@ class EnvironmentProxies:
         proxy = self._urls.get(parts.scheme)
         if proxy is None:
             return None
-        if parts.scheme != "ftp" and (not parts.hostname or proxy_bypass(parts.hostname)):
+        if not parts.hostname or proxy_bypass(parts.hostname):
             return None
         return parse_proxy(proxy, encoding=self._encoding)
 
