@@ -64,12 +64,13 @@ class TestNames:
         "url",
         [
             *("socks4://h", "socks://h", "https://h:443", "http://", "h:99999", ""),
+            *("a..b:1080", "socks5h://a..b", f"http://{'x' * 64}.test:1080"),
             *("socks5://", "socks5://me@h", "socks5h://me:%C3%A9@h", f"socks5://{'x' * 256}:p@h"),
         ],
     )
     def test_other_proxies_are_refused(self, url):
-        """SOCKS4 and proxies that are spoken to over TLS are refused in one line, and credentials
-        that SOCKS5 cannot carry (RFC 1929 2).
+        """SOCKS4 and proxies that are spoken to over TLS are refused in one line, names that cannot
+        be looked up, and credentials that SOCKS5 cannot carry (RFC 1929 2).
         """
         with pytest.raises(BadOption, match=r"^proxy[^\n]*$"):
             parse_proxy(url)

@@ -65,6 +65,7 @@ def parse_proxy(url: str, auth: bytes = b"", encoding: str = "utf-8") -> Proxy:
     try:
         host = parts.hostname
         port = parts.port
+        (host or "").encode("idna")  # as its look-up does, which would raise at `a..b`
     except ValueError:
         host, port = None, None
     scheme = scheme.lower() or "http"
