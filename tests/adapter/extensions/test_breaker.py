@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from scrapy.exceptions import CannotResolveHostError
+from scrapy.pipelines.media import FileException
 
 from webcrawl.adapter.extensions.breaker import ErrorBreaker
 from webcrawl.net.errors import ConnectFailed
@@ -203,3 +204,17 @@ def test_a_failed_download_is_no_unexpected_error(breaker, tmp_path):
 
     said = (tmp_path / "logs/errors.log").read_text()
     assert said.count("Error downloading None") == said.count("Error downloading") == 1
+
+
+def test_files_that_are_missing_are_no_unexpected_errors(breaker, tmp_path):
+    """Files that a media pipeline asked for and did not get end no crawl: Scrapy logs each as an
+    error, and twenty missing images were the end of it.
+    """
+    logging.getLogger("scrapy.pipelines.media").error(
+        "a file is missing", exc_info=FileException("download-error")
+    )
+    logging.getLogger("scrapy.pipelines.media").error("a bug", exc_info=ValueError())
+    breaker.closed()
+
+    said = (tmp_path / "logs/errors.log").read_text()
+    assert ("a file is missing" in said, "a bug" in said) == (False, True)

@@ -10,6 +10,7 @@ from typing import Self
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.pipelines.media import FileException
 
 from webcrawl.adapter.crawl_end import close_spider
 from webcrawl.adapter.listeners import connect_extension
@@ -43,10 +44,13 @@ class ErrorBreaker(error_breaker.ErrorBreaker):
     def is_ours(self, record: logging.LogRecord) -> bool:
         """Return whether this crawl has logged a record, and no server can have caused it.
 
-        Scrapy adds the spider to its records. It logs downloads that have failed, too, which a
-        server can cause at will; crawl.log has their outcomes.
+        Scrapy adds the spider to its records. It logs downloads that have failed, too, and files
+        that its media pipelines did not get, which a server can cause at will; crawl.log has their
+        outcomes.
         """
         error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, FileException):
+            return False
         is_of_download = str(record.msg).startswith(DOWNLOAD_FAILED)
         if is_of_download and isinstance(error, Exception) and fetch_error(error) is not None:
             return False
