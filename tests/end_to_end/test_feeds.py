@@ -103,6 +103,7 @@ def test_killed_twice_a_feed_has_each_item_once(tmp_path):
     feeds = {
         f"{tmp_path}/items.json": {"format": "json"},
         f"{tmp_path}/items.csv": {"format": "csv"},
+        f"{tmp_path}/wide.csv": {"format": "csv", "encoding": "utf-16"},
         f"{tmp_path}/items.xml": {"format": "xml"},
         f"{tmp_path}/items.jl.gz": {"format": "jsonlines", "postprocessing": [GZIP]},
         f"{tmp_path}/new.jl": {"format": "jl", "overwrite": True},
@@ -133,8 +134,9 @@ def test_killed_twice_a_feed_has_each_item_once(tmp_path):
         )
         == ALL
     )
-    with (tmp_path / "items.csv").open() as file:
-        assert sorted((int(row["number"]), row["part"]) for row in csv.DictReader(file)) == ALL
+    for name, encoding in (("items.csv", "utf-8"), ("wide.csv", "utf-16")):
+        with (tmp_path / name).open(encoding=encoding) as file:
+            assert sorted((int(row["number"]), row["part"]) for row in csv.DictReader(file)) == ALL
     items = ElementTree.parse(tmp_path / "items.xml").getroot()
     assert sorted((int(item.find("number").text), item.find("part").text) for item in items) == ALL
     for pattern in ("batch-*.jl", "number-*.jl", "run-*.jl"):

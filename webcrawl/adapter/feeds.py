@@ -332,16 +332,22 @@ class Csv(PageRows, CsvItemExporter):
             self._continue_columns(self._continued_file.first, dialect)
 
     def _continue_columns(self, header: bytes, dialect: dict[str, Any]) -> None:
-        """Take over the columns of a continued file, and write no second header."""
-        try:
-            (names,) = csv.reader([header.decode(self.encoding or "utf-8")], **dialect)
-        except (ValueError, csv.Error):
-            # Only the beginning of the header is kept, and this one is longer
-            return
-        self.include_headers_line = False
+        """Take over the columns of a continued file, and write no second header.
+
+        Columns that nobody has chosen are those in the header. Of a long header only the beginning
+        is kept: then a new header is written, because rows would lack the other columns.
+        """
         if not self.fields_to_export:
+            try:
+                line = header.decode(self.encoding or "utf-8")
+                (names,) = csv.reader([line], **dialect)
+            except (ValueError, csv.Error):
+                return
+            if not line.endswith("\n"):
+                return
             self.fields_to_export = names
             self._autodetected_fields = True
+        self.include_headers_line = False
 
     def export_item(self, item: Any) -> None:
         self._is_page = isinstance(item, Page)

@@ -46,6 +46,7 @@ FIRST_JOURNAL = "feeds"  # in the table meta: journals below this number say not
 OPENED_AT, MAY_REACH, ENDED_AT = "begun", "meant", "ended"
 TAIL_BYTES = 4096  # before the end of a file: it is recognised by them
 FIRST_LINE_BYTES = 8192  # that are kept of a file's first line
+NEWLINE_REST = 3  # bytes after the b"\n" of a newline, at most: in UTF-32
 BUFFER_BYTES = 1 << 16  # per file
 DELETE_VALUE = "DELETE FROM meta WHERE name = ?"
 
@@ -141,7 +142,8 @@ class UserFile:
         compressed.
         """
         if b"\n" not in self.first and len(self.first) <= FIRST_LINE_BYTES:
-            self.first += data[: data.find(b"\n") + 1] or data[: FIRST_LINE_BYTES + 1]
+            end = data.find(b"\n") + 1
+            self.first += data[: end + NEWLINE_REST if end else FIRST_LINE_BYTES + 1]
         self.last = (self.last + data[-16:])[-16:]
 
     def flush(self) -> None:
