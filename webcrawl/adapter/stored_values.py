@@ -62,7 +62,10 @@ def _packed_zone(zone: tzinfo | None, of: datetime | time) -> list[Any] | None:
     if isinstance(zone, ZoneInfo) and zone.key:
         return ["zone", zone.key]
     offset = of.utcoffset()
-    return ["offset", offset.total_seconds() if offset is not None else 0.0]
+    # A time without a date may have a zone, but no offset
+    if offset is None:
+        raise CannotBePacked(type(zone))
+    return ["offset", offset.total_seconds()]
 
 
 def _unpacked_zone(packed: list[Any] | None) -> tzinfo | None:
@@ -124,6 +127,9 @@ WRITERS: dict[type, tuple[str, Callable[[Any], Any]]] = {
     ),
     deque: ("deque", lambda items: [[*items], items.maxlen]),
 }
+# Sorted when packed: their order in memory is another one in each run, and a start request is known
+# by its packed values
+UNORDERED_TYPES = frozenset((set, frozenset))
 READERS: dict[str, Callable[[Any], Any]] = {
     "tuple": tuple,
     "set": set,
@@ -296,7 +302,10 @@ class ValuePacker:
             return value if is_native else self._ext(SIMPLE.index("integer"), hex(value), depth)
         if kind in WRITERS:
             name, write = WRITERS[kind]
-            return self._ext(SIMPLE.index(name), write(value), depth)
+            content = self.of(write(value), depth + 1)
+            if kind in UNORDERED_TYPES:
+                content.sort(key=msgpack.packb)
+            return msgpack.ExtType(SIMPLE.index(name), msgpack.packb(content))
         return self._packed_object(value, kind, depth)
 
     def _packed_object(self, value: Any, kind: type, depth: int) -> Any:
