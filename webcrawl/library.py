@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
 import re
 import shutil
 import tempfile
@@ -291,8 +292,8 @@ class _Handover:
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._pages: deque[_Entry] = deque()
-        self._held: _Entry | None = None  # the page that the caller has
-        self._wake: Callable[[], object] | None = None  # a caller that waits in its event loop
+        self._held: list[_Entry] = []  # what callers have: several threads may have a page each
+        self._wakes: set[Callable[[], object]] = set()  # of callers that wait in an event loop
         self._is_over = False
 
     async def deliver(self, page: Page) -> None:
@@ -319,14 +320,13 @@ class _Handover:
             self._tell()
 
     def _tell(self) -> None:
-        self._condition.notify_all()  # several threads may ask for the next page
-        if self._wake is not None:
-            wake = self._wake
-            self._wake = None
+        # several threads and tasks may ask for the next page
+        self._condition.notify_all()
+        for wake in self._wakes:
             wake()
 
     def next(self) -> Page | None:
-        """Finish the page before, and wait for the next one; None if there is none any more."""
+        """Finish the pages before, and wait for the next one; None if there is none any more."""
         self._done()
         with self._condition:
             while not (self._pages or self._is_over):
@@ -342,27 +342,34 @@ class _Handover:
                     return self._taken()
                 loop = asyncio.get_running_loop()
                 comes: asyncio.Future[None] = loop.create_future()
-                self._wake = partial(_resolve, loop, comes)
-            await comes
+                wake = partial(_resolve, loop, comes)
+                self._wakes.add(wake)
+            try:
+                await comes
+            finally:
+                with self._condition:
+                    self._wakes.remove(wake)
 
     def _done(self) -> None:
-        held = self._held
-        self._held = None
-        if held is not None:
-            held.finish()
+        with self._condition:
+            held, self._held = self._held, []
+        for entry in held:
+            entry.finish()
 
     def _taken(self) -> Page | None:
         if not self._pages:
             return None
-        self._held = self._pages.popleft()
-        return self._held.page
+        entry = self._pages.popleft()
+        self._held.append(entry)
+        return entry.page
 
     def write_with_page(self, write: Callable[[], object]) -> bool:
-        """Have something written when the page that the caller has is finished.
+        """Have something written when the page that was taken last is finished.
 
-        False if it has none.
+        False if no caller has a page.
         """
-        trip = self._held.trip if self._held is not None else None
+        with self._condition:
+            trip = self._held[-1].trip if self._held else None
         if trip is None:
             return False
         trip.writes = [*(trip.writes or ()), write]
@@ -503,8 +510,8 @@ class CallersOutput:
     def write(self, data: bytes) -> None:
         """Append all of `data`, with the page that the caller has.
 
-        Raise RuntimeError if the crawl does not run, and ValueError if the path is none that an
-        output may have.
+        Raise RuntimeError if the crawl does not run, TypeError unless it is bytes, and ValueError if
+        the path is none that an output may have.
         """
         running = self._running()
         if running is None:
@@ -513,9 +520,9 @@ class CallersOutput:
             )
         if self._opened is None or self._opened[0] is not running:
             self._opened = running, running.call(self._open)
-        output = self._opened[1]
-        if not running.handover.write_with_page(partial(output.write_now, data)):
-            running.call(lambda _: output.write_now(data))
+        write = self._opened[1].writing(data)
+        if not running.handover.write_with_page(write):
+            running.call(lambda _: write())
 
     def _open(self, crawl: Standalone) -> PipelineOutput:
         from webcrawl.crawl.outputs.output import open_output  # noqa: PLC0415 - few need it
@@ -615,19 +622,24 @@ def _list_of(seeds: Seeds, folder: Path) -> str:
         return seeds
     place = folder / "seeds"
     place.mkdir(parents=True, exist_ok=True)
-    new, digest = place / "new", blake2b(digest_size=8)
-    with new.open("w", encoding="utf-8") as file:
-        for url in (seeds,) if isinstance(seeds, str) else seeds:
-            if not isinstance(url, str):
-                raise TypeError(f"seeds: {url!r} is not a URL")
-            if has_credentials(url):  # before it is written
-                raise SeedError(f"{url_without_credentials(url)}: {CREDENTIALS}")
-            line = f"{_LINE_ENDS.sub('', url).strip()}\n"
-            digest.update(line.encode())
-            file.write(line)
-    if not new.stat().st_size:
-        raise SeedError("no seeds: the list is empty")
-    return str(new.replace(place / f"{digest.hexdigest()}.txt"))
+    # Another crawl may write its own list here: the folder is locked only later.
+    new = place / f"new-{os.getpid()}-{threading.get_ident()}"
+    digest = blake2b(digest_size=8)
+    try:
+        with new.open("w", encoding="utf-8") as file:
+            for url in (seeds,) if isinstance(seeds, str) else seeds:
+                if not isinstance(url, str):
+                    raise TypeError(f"seeds: {url!r} is not a URL")
+                if has_credentials(url):  # before it is written
+                    raise SeedError(f"{url_without_credentials(url)}: {CREDENTIALS}")
+                line = f"{_LINE_ENDS.sub('', url).strip()}\n"
+                digest.update(line.encode())
+                file.write(line)
+        if not new.stat().st_size:
+            raise SeedError("no seeds: the list is empty")
+        return str(new.replace(place / f"{digest.hexdigest()}.txt"))
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def _loop() -> asyncio.AbstractEventLoop:

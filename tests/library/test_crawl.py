@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from types import SimpleNamespace
 
@@ -50,6 +51,13 @@ class Tree(Site):
         self.say(
             HTTPStatus.OK, f"<title>Page {number}</title>{links}".encode(), content_type="text/html"
         )
+
+
+class Twin(Tree):
+    """The same tree with other bodies."""
+
+    def say(self, status, body, **more):
+        super().say(status, b"%b<p>twin" % body, **more)
 
 
 class Long(Site):
@@ -150,6 +158,41 @@ class TestPages:
         assert numbers(got) == ALL
         assert not any(thread.is_alive() for thread in threads)
 
+    def test_several_threads_with_a_page_each(self):
+        """A page that one thread has is finished too if another takes the next one meanwhile."""
+        with serving(Tree) as site, serving(Twin, "127.0.0.2") as other:
+            seeds = [f"{site}/", f"{other}/"]
+            ports = [url.rstrip("/").rpartition(":")[2] for url in seeds]
+            pages, got = iter(webcrawl.crawl(seeds, ports_allowed=ports, **QUICK)), []
+            both = threading.Barrier(2)
+
+            def read():
+                got.append(next(pages))
+                both.wait(60)  # now each has one
+                got.extend(pages)
+
+            threads = [threading.Thread(target=read, daemon=True) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+
+        assert numbers(got) == sorted(ALL * 2)
+
+    def test_several_tasks(self, site):
+        """So do tasks of one event loop: the end wakes all that wait for a page."""
+
+        async def main():
+            pages, got = aiter(crawl(site)), []
+
+            async def read():
+                got.extend([page async for page in pages])
+
+            await asyncio.wait_for(asyncio.gather(read(), read(), read()), 60)
+            return got
+
+        assert numbers(asyncio.run(main())) == ALL
+
     def test_another_process(self, site):
         """A page can be pickled, for a pool of processes."""
         for page in crawl(site, closespider_itemcount=1):
@@ -226,6 +269,20 @@ class TestSeeds:
         pages = webcrawl.crawl(seeds, limit=2, follow=False, ports_allowed=[port], **QUICK)
 
         assert numbers(pages) == [5, 9]
+
+    def test_another_list_meanwhile(self, site, tmp_path):
+        """A crawl whose seeds are still being listed keeps them all if another begins in its folder."""
+
+        def seeds():
+            yield f"{site}5"
+            other = crawl([f"{site}7"], tmp_path, ports_allowed=ports, follow=False)
+            with ThreadPoolExecutor(1) as pool:
+                assert numbers(pool.submit(list, other).result(60)) == [7]
+            yield f"{site}9"
+
+        ports = [site.rstrip("/").rpartition(":")[2]]
+
+        assert numbers(crawl(seeds(), tmp_path, ports_allowed=ports, follow=False)) == [5, 9]
 
     def test_a_comma_in_a_url(self, site):
         """A URL is one seed, whatever is in it."""
@@ -492,6 +549,28 @@ class TestFiles:
         with pytest.raises(ValueError, match="an output must be a file below JOBDIR"):
             one.open_output(path).write(b"x")
         del pages
+
+    def test_no_output_of_text(self, site, tmp_path):
+        """What is no bytes is refused where it is written: the crawl and its other lines go on."""
+        one = crawl(site, tmp_path)
+        lines = one.open_output("lines")
+        for _ in one:
+            with pytest.raises(TypeError, match="an output takes bytes, not str"):
+                lines.write("text\n")
+            lines.write(b"bytes\n")
+
+        assert (tmp_path / "lines").read_bytes() == b"bytes\n" * PAGES
+
+    def test_a_buffer_that_is_used_again(self, site, tmp_path):
+        """What is written is what the buffer had then, although the file gets it later."""
+        one, line = crawl(site, tmp_path), bytearray()
+        lines = one.open_output("lines")
+        for page in one:
+            line[:] = f"{page.title}\n".encode()
+            lines.write(line)
+            line.clear()
+
+        assert len((tmp_path / "lines").read_text().splitlines()) == PAGES
 
     def test_nothing_is_written_without_a_crawl(self, site, tmp_path):
         """Before the first page there is no file."""

@@ -91,13 +91,18 @@ class PipelineOutput:
         If the disk does not take it, the crawl ends and the next run fetches the page. Raise
         TypeError unless it is bytes: later nothing would show which code wrote it.
         """
-        if not isinstance(data, bytes | bytearray | memoryview):
-            raise TypeError(f"an output takes bytes, not {type(data).__name__}")
+        write = self.writing(data)
         try:
-            when_finished(partial(self._output.write, data))
+            when_finished(write)
         except (StoreError, MemoryError) as error:
             self._fail(error)
             raise self._dropped(str(error)) from error
+
+    def writing(self, data: bytes) -> Callable[[], object]:
+        """Return what appends `data` as it is now: the caller may use its bytearray again."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise TypeError(f"an output takes bytes, not {type(data).__name__}")
+        return partial(self._output.write, bytes(data))
 
     def write_now(self, data: bytes) -> None:
         """Append in this turn of the event loop, in which the URL is booked, as a hearer must."""
