@@ -282,6 +282,33 @@ class TestProcessors:
         assert waiting.abandoned
         assert (steps.done, steps.given_up) == ([waiting], 0)
 
+    def test_one_that_begins_to_wait_later_is_cancelled_too(self):
+        """An answer that was ready when the pages were cancelled is left to the next run. It was
+        forsaken, and booked although its code never came to its end.
+        """
+        late = page("http://a.test/late")
+        steps = Steps(late)
+
+        async def fetch(_trip):
+            await steps.event.wait()
+            return True
+
+        async def process(_trip, _output):
+            await asyncio.sleep(5)
+
+        async def script(driver):
+            steps.event = asyncio.Event()
+            await eventually(lambda: late in driver.fetching)
+            drained = driver.close()
+            driver.cancel()
+            steps.event.set()
+            await drained
+
+        steps.fetch, steps.process = fetch, process
+        run(steps, script)
+        assert late.abandoned
+        assert (steps.done, steps.given_up) == ([late], 0)
+
     def test_one_that_never_returns_is_forsaken(self):
         """The end does not wait for it, and what it still does counts for nothing."""
 

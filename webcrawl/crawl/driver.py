@@ -138,6 +138,7 @@ class Driver:
         self._start_is_scheduled = False  # `_start_fetches` runs in the next turn of the event loop
         self._reading_is_scheduled = False  # `_visit_batch` does
         self._closed = False
+        self._cancelled = False  # pages that wait are left to the next run
         # The last look stopped before all that was due was begun: room for it has to come first.
         self._more_may_be_due = False
         self._looked_at = float("-inf")  # when fetches were last looked for, in the loop's time
@@ -309,6 +310,8 @@ class Driver:
             return
         task = self._loop.create_task(_Resumed(processing, waits_for))
         self._in_processors[trip] = task, processing
+        if self._cancelled:  # it was ready, or still being fetched
+            self._cancel(trip, task)
 
     async def _process_to_end(self, trip: Trip, page_or_error: PageOrError) -> None:
         """Take a page through the processors, then finish its trip, whatever was raised."""
@@ -365,10 +368,14 @@ class Driver:
         return {trip: processing for trip, (_, processing) in self._in_processors.items()}
 
     def cancel(self) -> None:
-        """Cancel the pages that wait in the processors, and leave them to the next run."""
+        """Cancel the pages that wait in the processors, now or later, and leave them to the next run."""
+        self._cancelled = True
         for trip, (task, _) in [*self._in_processors.items()]:
-            trip.abandoned = True
-            task.cancel()
+            self._cancel(trip, task)
+
+    def _cancel(self, trip: Trip, task: asyncio.Task[None]) -> None:
+        trip.abandoned = True
+        task.cancel()
 
     def forsake(self) -> None:
         """Finish the pages that did not stop when cancelled; what they still do is ignored."""
