@@ -644,6 +644,13 @@ def _list_of(seeds: Seeds, folder: Path) -> str:
 
 def _loop() -> asyncio.AbstractEventLoop:
     """Return the fastest event loop at hand."""
+    try:
+        for standard_stream in (0, 1, 2):
+            os.fstat(standard_stream)
+    except OSError:
+        # A daemon has closed it. A socket may get its number, and uvloop aborts the program when it
+        # closes a descriptor of such a number.
+        return asyncio.new_event_loop()
     if find_spec("uvloop") is None:
         return asyncio.new_event_loop()
     import uvloop  # noqa: PLC0415 - it may be missing

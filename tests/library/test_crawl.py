@@ -241,6 +241,20 @@ class TestPages:
 
         assert run.stdout == f"{PAGES} set()\n", run.stderr
 
+    def test_without_standard_streams(self, site, tmp_path):
+        """A daemon that has closed them has its pages: uvloop aborted the process."""
+        port = site.rstrip("/").rpartition(":")[2]
+        code = (
+            "import os, pathlib, webcrawl\n"
+            "os.closerange(0, 3)\n"
+            f"pages = list(webcrawl.crawl({site!r}, **{ ({**QUICK, 'ports_allowed': [port]})!r}))\n"
+            f"pathlib.Path({str(tmp_path / 'pages')!r}).write_text(str(len(pages)))"
+        )
+        run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
+
+        assert run.returncode == 0
+        assert (tmp_path / "pages").read_text() == str(PAGES)
+
 
 class TestNames:
     @pytest.mark.parametrize(
