@@ -338,12 +338,13 @@ class Csv(PageRows, CsvItemExporter):
         is kept: then a new header is written, because rows would lack the other columns.
         """
         if not self.fields_to_export:
+            # What follows the newline may be half a character of the first row
+            line, newline, _ = header.decode(self.encoding or "utf-8", "replace").partition("\n")
+            if not newline:
+                return
             try:
-                line = header.decode(self.encoding or "utf-8")
                 (names,) = csv.reader([line], **dialect)
             except (ValueError, csv.Error):
-                return
-            if not line.endswith("\n"):
                 return
             self.fields_to_export = names
             self._autodetected_fields = True
