@@ -109,18 +109,23 @@ class GuestRequests:
     def cancel(self) -> None:
         """Cancel all requests, and leave their pages to the next run."""
         for request, task in self._tasks.items():
-            trip = trip_of(request)
-            if trip is not None:
-                trip.abandoned = True
+            _leave_to_next_run(request)
             task.cancel()
 
     def forsake(self) -> None:
-        """End the requests that have not stopped although they were cancelled.
+        """End the requests that have not stopped although they were cancelled, or began later.
 
-        What their pages still do is lost.
+        What their pages still do is lost, and the next run fetches them again.
         """
         remaining = [*self._tasks]
         if remaining:
             self._handle.give_up_pages(remaining)
         for request in remaining:
+            _leave_to_next_run(request)
             self._handle.slot.remove_request(request)
+
+
+def _leave_to_next_run(request: Request) -> None:
+    trip = trip_of(request)
+    if trip is not None:
+        trip.abandoned = True
