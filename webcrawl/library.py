@@ -295,6 +295,7 @@ class _Handover:
         self._held: list[_Entry] = []  # what callers have: several threads may have a page each
         self._wakes: set[Callable[[], object]] = set()  # of callers that wait in an event loop
         self._is_over = False
+        self._process = os.getpid()
 
     async def deliver(self, page: Page) -> None:
         """Wait, in the crawl's thread, until the caller is done with the page."""
@@ -351,6 +352,12 @@ class _Handover:
                     self._wakes.remove(wake)
 
     def _done(self) -> None:
+        """Finish the pages that callers have. Raise RuntimeError in a process that was forked.
+
+        It has no crawl's thread: no page would ever come.
+        """
+        if os.getpid() != self._process:
+            raise RuntimeError("this crawl runs in the process from which this one was forked")
         with self._condition:
             held, self._held = self._held, []
         for entry in held:

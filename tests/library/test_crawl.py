@@ -241,6 +241,30 @@ class TestPages:
 
         assert run.stdout == f"{PAGES} set()\n", run.stderr
 
+    def test_in_a_forked_process(self, site):
+        """It is told that the crawl is its parent's, whose pages all come: it waited for ever."""
+        port = site.rstrip("/").rpartition(":")[2]
+        code = (
+            "import os, warnings, webcrawl\n"
+            "warnings.simplefilter('ignore', DeprecationWarning)  # of threads at a fork\n"
+            f"pages = iter(webcrawl.crawl({site!r}, **{ ({**QUICK, 'ports_allowed': [port]})!r}))\n"
+            "next(pages)\n"
+            "child = os.fork()\n"
+            "try:\n"
+            "    rest = list(pages)\n"
+            "except RuntimeError as error:\n"
+            "    os.write(1, str(error).encode())\n"
+            "    os._exit(0)\n"
+            "os.waitpid(child, 0)\n"
+            "print('', 1 + len(rest))"
+        )
+        run = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+
+        words = "this crawl runs in the process from which this one was forked"
+        assert run.stdout == f"{words} {PAGES}\n", run.stderr
+
     def test_without_standard_streams(self, site, tmp_path):
         """A daemon that has closed them has its pages: uvloop aborted the process."""
         port = site.rstrip("/").rpartition(":")[2]
