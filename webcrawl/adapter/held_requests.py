@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from scrapy import Request
@@ -25,20 +25,15 @@ class HeldRequests:
     The barrier (crawl/barrier.py) reports pages that are kept after it.
     """
 
-    def __init__(
-        self,
-        tasks: Mapping[Request, asyncio.Task[Any]],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, tasks: Mapping[Request, asyncio.Task[Any]]) -> None:
         """`tasks`: those of the requests in the downloader, which change."""
         self._tasks = tasks
-        self._clock = clock
         self._seen_at: dict[Request, float] = {}  # when a look first found it not yet sent
         self._reported: set[Request] = set()
 
     def look(self) -> None:
         """Log the requests that have been held for OVERDUE seconds, once each."""
-        now = self._clock()
+        now = time.monotonic()
         unsent = [request for request in self._tasks if _is_unsent(request)]
         self._seen_at = {request: self._seen_at.get(request, now) for request in unsent}
         self._reported &= self._seen_at.keys()

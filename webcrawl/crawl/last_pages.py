@@ -49,14 +49,20 @@ async def opened(
     looks = 0
     while not (await asyncio.wait({task}, timeout=OPENING_LOOK_INTERVAL))[0]:
         looks += 1
-        waits = of(begun.get_coro() for begun in asyncio.all_tasks() - before)
         if is_over():
-            logger.error("%s does not return%s: the crawl ends without it", what, waits)
+            line = "%s does not return%s: the crawl ends without it"
+            logger.error(line, what, _waits_begun_since(before))
             task.cancel()
             return None
         if looks * OPENING_LOOK_INTERVAL == REPORTED_AFTER:
-            logger.warning("the crawl waits for %s%s before it begins", what, waits)
+            line = "the crawl waits for %s%s before it begins"
+            logger.warning(line, what, _waits_begun_since(before))
     return await task
+
+
+def _waits_begun_since(before: set[asyncio.Task[Any]]) -> str:
+    """Return where the tasks wait that were not among those `before`, as `of` does."""
+    return of(begun.get_coro() for begun in asyncio.all_tasks() - before)
 
 
 async def closed(
@@ -79,7 +85,7 @@ async def closed(
         if done:
             break
         seconds += REPORTED_AFTER
-        waits = of(begun.get_coro() for begun in asyncio.all_tasks() - before)
+        waits = _waits_begun_since(before)
         if hurries() and seconds >= most:
             line = "%s does not return%s: the crawl ends without waiting for it"
             logger.error(line, what, waits)

@@ -229,7 +229,7 @@ class PageLinks:
         wanted = found
         is_last_hop = redirects_in_a_row(link.path) >= self._redirects
         if self._selects or is_last_hop:
-            flags = self._wanted(link, found)
+            flags = self._wanted(found, is_last_hop=is_last_hop)
             wanted = list(compress(found, flags))
         if is_last_hop and REFRESH in self._followed:
             for one in found:
@@ -284,10 +284,13 @@ class PageLinks:
             page.exchange.state.truncated_links += len(found) - kept
         return found[:kept]
 
-    def _wanted(self, link: Link, found: Sequence[FoundLink]) -> list[bool]:
-        """Return for each link whether its kind is followed, and its rel allows that."""
+    def _wanted(self, found: Sequence[FoundLink], *, is_last_hop: bool) -> list[bool]:
+        """Return for each link whether its kind is followed, and its rel allows that.
+
+        `is_last_hop`: no further redirect in a row is followed, and so no refresh.
+        """
         kinds = self._followed
-        if redirects_in_a_row(link.path) >= self._redirects:
+        if is_last_hop:
             kinds -= {REFRESH}
         if self._obey_nofollow:
             # By kind, and by rel if the link has one.

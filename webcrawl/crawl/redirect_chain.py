@@ -1,4 +1,4 @@
-"""What a chain of redirects carries along: the requested URLs, and the cookies they set.
+"""The state of a chain of redirects: the URLs it has requested, and the cookies they have set.
 
 Redirects are followed, and their number is bounded, in visitor.py.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from webcrawl.base.model import Exchange, Link, is_needed, may_need, redirects_in_a_row
-from webcrawl.content.html.link_kinds import FoundLink
+from webcrawl.content.html.link_kinds import REFRESH, FoundLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.moments import Feature
@@ -101,7 +101,7 @@ class Requisites(Feature):
             elif is_own_page:
                 links.append(one)
             # A frame that is redirected by its document, not by HTTP.
-            elif one[0] == "refresh" and redirects_in_a_row(link.path) < self._rules.redirects:
+            elif one[0] == REFRESH and redirects_in_a_row(link.path) < self._rules.redirects:
                 needed.append(one)
         return links, needed
 

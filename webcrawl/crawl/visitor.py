@@ -246,11 +246,11 @@ class Visitor:
             self._parts.discovery.redirected_too_often(link, location)
         elif not link.is_revisit:
             self._parts.discovery.redirected(link, location, self._chain(link, exchange))
-        elif not self._repeats(link, exchange, location):
+        elif not self._request_again(link, exchange, location):
             # Without the chain: back at this page it would begin a second record of it.
             self._parts.discovery.redirected(link, location, "")
 
-    def _repeats(self, link: Link, exchange: Exchange, location: str) -> bool:
+    def _request_again(self, link: Link, exchange: Exchange, location: str) -> bool:
         """Request a known page again that redirects to itself, if it gets other cookies now.
 
         Return whether it does.

@@ -218,7 +218,7 @@ class Origins:
         self._hosts.touch(host)
 
     def tidy(self, host: Host) -> None:
-        """Forget the origins of which nothing is left to remember."""
+        """Forget the origins that have neither failures nor URLs."""
         if host.origins is None:
             return
         for key, one in [*host.origins.items()]:
@@ -281,10 +281,15 @@ def turns(host: Host, now: float) -> list[Host]:
         if _is_due(one, host, now):
             has_failed = one.failures or one.retired
             (failing if has_failed else well).append(one)
-    # The host's own record and the well origins take turns in going first.
-    if host.stay % 2:
-        return [*failing, *well, host]
-    return [host, *well, *failing]
+    # The host's own record and the others take turns in going first.
+    if is_turn_of_well(host):
+        return [host, *well, *failing]
+    return [*failing, *well, host]
+
+
+def is_turn_of_well(host: Host) -> bool:
+    """Return whether this is one of the turns, every second one, in which failing origins go last."""
+    return host.stay % 2 == 0
 
 
 def has_failing(host: Host) -> bool:

@@ -17,7 +17,7 @@ from webcrawl.frontier.core import Core, Decision, OriginWait
 from webcrawl.frontier.families.shapes import CLOSE, WIDE, FamilyNumbers, shape_of
 from webcrawl.frontier.front_end import Sift
 from webcrawl.frontier.health import MAX_ROW, ROW, errors_in_a_row
-from webcrawl.frontier.host_origins import has_failing, turns
+from webcrawl.frontier.host_origins import has_failing, is_turn_of_well, turns
 from webcrawl.frontier.host_queues import LISTED, REVISITS, PriorityQueues
 from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host
@@ -396,9 +396,8 @@ def _lets_pass(host: Host, owner: Host, decision: Link) -> bool:
     """
     if owner is not host:
         return False
-    # In the turns in which `host_origins.turns` has failing origins last.
-    is_turn_of_known = host.stay % 2 == 0 and has_failing(host)
-    if not (host.failures or is_turn_of_known):
+    has_failed = host.failures or (is_turn_of_well(host) and has_failing(host))
+    if not has_failed:
         return False
     return decision.attempt > 0 or host.pages > 0
 

@@ -191,7 +191,7 @@ class HttpConnection(asyncio.Protocol):
         self._opened(self)
 
     def data_received(self, data: bytes) -> None:
-        """Feed bytes to the answer that is awaited; bytes that nobody awaits end the connection."""
+        """Pass bytes to the parser of the present answer. Without a request they end the connection."""
         answer = self._answer
         if answer is None:  # no request has asked for these bytes
             # They could be taken for the next answer, so the connection ends

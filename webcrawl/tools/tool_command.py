@@ -260,7 +260,7 @@ def require_jobdir(jobdir: Path, is_jobdir: Callable[[Path], bool]) -> None:
 
 
 class CommandGroup(ToolCommand):
-    """A command with members, each of which has its own options: `scrapy NAME MEMBER …`."""
+    """A command with subcommands, each with its own options: `scrapy NAME MEMBER …`."""
 
     name: ClassVar[str]
     members: ClassVar[dict[str, type[ToolCommand]]]

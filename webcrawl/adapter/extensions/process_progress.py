@@ -21,7 +21,7 @@ from webcrawl.crawl.progress import unexpected
 from webcrawl.record.archives import Archives
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
-MAKES_SOMETHING = (
+HOW_TO_MAKE_SOMETHING = (
     "name outputs, as in -s OUTPUTS='text index', or a pipeline of yours in ITEM_PIPELINES"
 )
 
@@ -61,7 +61,9 @@ class RereadingSummary(Summary):
         shard = getattr(self._crawler.spider, "shard", None)
         share = f", shard {shard}" if shard is not None else ""
         made = (
-            "" if self._makes_something() else f"; nothing will be made of them: {MAKES_SOMETHING}"
+            ""
+            if self._makes_something()
+            else f"; nothing will be made of them: {HOW_TO_MAKE_SOMETHING}"
         )
         return (
             f"{resumed}{share}, {count(len(archives_of(self._crawler)), 'file')} of archives{made}"
@@ -90,7 +92,7 @@ class RereadingSummary(Summary):
                 "settings or outputs",
             )
         if not self._makes_something() and self._reason != STORE_FAILED:
-            lines[-1] = f"nothing was made of them: {MAKES_SOMETHING}"
+            lines[-1] = f"nothing was made of them: {HOW_TO_MAKE_SOMETHING}"
         unfinished = reader_of(self._crawler).unfinished
         if unfinished:
             lines.insert(

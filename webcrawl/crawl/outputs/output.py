@@ -1,4 +1,4 @@
-"""What all outputs have in common: files as safe as the archive, pages at hand, the ends of URLs."""
+"""What all outputs share: files as safe as the archive, access to pages, and how URLs end."""
 
 from __future__ import annotations
 

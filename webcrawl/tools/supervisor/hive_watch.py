@@ -1,4 +1,4 @@
-"""What a hive's launcher learns of its drones once a second, and which drones it runs."""
+"""Looks at a hive's drones once a second, and decides which of them its launcher runs."""
 
 from __future__ import annotations
 

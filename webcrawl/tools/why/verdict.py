@@ -367,12 +367,15 @@ def _last_revisit(facts: UrlFacts, answer: CrawlLine) -> str:
     return words
 
 
+def _was_page(facts: UrlFacts) -> bool:
+    """Return whether the URL was ever fetched as a page."""
+    return any(line.status == 200 and not line.is_prerequisite for line in facts.log_lines)
+
+
 def _next_revisit(facts: UrlFacts) -> str:
     """Return when the page is fetched again; empty if it is not."""
-    pages = [line for line in facts.log_lines if not line.is_prerequisite]
     # Only a URL that was a page once has a record, by which it is fetched again.
-    was_page = any(line.status == 200 for line in pages)
-    if not was_page:
+    if not _was_page(facts):
         return ""
     if facts.is_in_flight:
         return "; it is being fetched again right now"
