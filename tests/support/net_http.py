@@ -114,9 +114,15 @@ async def serving(
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
-        server.close()
-        for task in tasks:
-            task.cancel()
+        try:
+            # the turns from accept(2) to the task of a connection: a server that closes in between
+            # never closes the connection's socket
+            for _ in range(5):
+                await asyncio.sleep(0)
+        finally:
+            server.close()
+            for task in tasks:
+                task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
