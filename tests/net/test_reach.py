@@ -56,10 +56,12 @@ def test_a_connection_dropped_while_it_was_opened_is_not_waited_for(loop):
     process must end.
     """
 
+    async def shut(reader, writer):
+        pass
+
     async def scenario():
-        server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
-        async with server:
-            return await _closed(server.sockets[0].getsockname()[1])
+        async with serving(shut) as port:
+            return await _closed(port)
 
     assert run(scenario(), loop) == 0
 
