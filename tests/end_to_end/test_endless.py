@@ -268,3 +268,35 @@ def test_a_listener_that_keeps_the_crawl_from_beginning(tmp_path, web):
     assert "a listener to spider_opened does not return [hear (" in crawl.output.read_text()
     assert crawl.run() == 0
     assert logged(crawl) == ALL
+
+
+def test_a_signal_while_it_opens(tmp_path, web):
+    """A crawl that gets a signal while its pipelines open is closed when they have opened, and
+    fetches nothing; the next run does all.
+    """
+    crawl = web.crawl(tmp_path, [HOST], **FAST)
+    running = crawl.start(ITEM_PIPELINES=json.dumps({f"{OURS}.OpeningForSeconds": 1}))
+    wait_until(lambda: crawl.output.exists() and "opening" in crawl.output.read_text())
+    running.interrupt()
+
+    assert running.wait() == 0
+    said = crawl.output.read_text()
+    assert said.index("opened") < said.index("closed") < said.index("Spider closed (shutdown)")
+    assert not web.requested
+    assert crawl.run() == 0
+    assert logged(crawl) == ALL
+
+
+def test_a_signal_to_a_crawl_that_does_not_begin(tmp_path, web):
+    """It is closed without the listener that does not return, and the next run begins."""
+    extensions = {f"{OURS}.Impatient": 1, f"{OURS}.FirstListener": 300}
+    crawl = web.crawl(tmp_path, [HOST], **FAST)
+    running = crawl.start(EXTENSIONS=json.dumps(extensions))
+    line = "the crawl waits for a listener to spider_opened [hear ("
+    wait_until(lambda: crawl.output.exists() and line in crawl.output.read_text())
+    running.interrupt()
+
+    assert running.wait() == 0
+    assert "Spider closed (shutdown)" in crawl.output.read_text()
+    assert crawl.run() == 0
+    assert logged(crawl) == ALL

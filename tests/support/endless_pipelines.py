@@ -1,6 +1,7 @@
 """Code that never returns, mostly from one page, for tests/end_to_end/test_endless.py."""
 
 import asyncio
+import logging
 import time
 
 from scrapy import signals
@@ -11,6 +12,9 @@ from webcrawl.crawl import barrier, last_pages, standstill
 
 def is_it(page):
     return page.url.endswith("/7") and page.status == 200
+
+
+logger = logging.getLogger(__name__)
 
 
 class Impatient:
@@ -123,6 +127,18 @@ class FirstListener(Listener):
     """One that does not return from the signal that comes before the first page."""
 
     signal = signals.spider_opened
+
+
+class OpeningForSeconds:
+    """Takes its time to open, and says when it opens and closes."""
+
+    async def open_spider(self):
+        logger.info("opening")
+        await asyncio.sleep(1.5)
+        logger.info("opened")
+
+    def close_spider(self):
+        logger.info("closed")
 
 
 class SleepingAtTheEnd:

@@ -10,9 +10,11 @@ from typing import Any
 from scrapy import Request, signals
 from scrapy.core.engine import ExecutionEngine
 
+from webcrawl.crawl import last_pages
 from webcrawl.crawl.last_pages import opened
 from webcrawl.store.jobdir.stats_file import HURRIED_REASONS
 
+OPENING_LOOK_INTERVAL = 0.1  # seconds between two looks whether a crawl that is to stop is open
 # After the last checkpoint Scrapy waits for the listeners to these
 LAST_SIGNALS = {signals.spider_closed: "spider_closed", signals.engine_stopped: "engine_stopped"}
 
@@ -46,16 +48,9 @@ class EngineHandle:
         self.guests: Any = None  # the GuestRequests, which `install` sets
         self._loop = asyncio.get_running_loop()
         self.slot.close = partial(self._close_slot, self.slot.close, closing)  # type: ignore[method-assign]
-        start = self.engine.start_async
-
-        async def start_and_raise(**options: Any) -> None:
-            await start(**options)
-            if (error := failure()) is not None:
-                raise error
-
         # Neither a signal nor an exception of a signal handler, or of the scheduler's `close`,
         # changes the exit status of Scrapy's commands
-        self.engine.start_async = start_and_raise  # type: ignore[method-assign]
+        self.engine.start_async = partial(self._start_and_raise, self.engine.start_async, failure)  # type: ignore[method-assign]
         self._closed_future: asyncio.Future[None] | None = None
         self._is_stopped = False
         # by command or signal, perhaps while the crawl was closing already
@@ -90,6 +85,20 @@ class EngineHandle:
         self.engine.close_spider_async = close_once  # type: ignore[method-assign]
         self.engine.stop_async = stop_when_closed  # type: ignore[method-assign]
 
+    async def _start_and_raise(
+        self,
+        start: Callable[..., Awaitable[None]],
+        failure: Callable[[], Exception | None],
+        **options: Any,
+    ) -> None:
+        """Run the engine, and raise what made the crawl fail."""
+        if self.engine.crawler.crawling:
+            await start(**options)
+        elif self.engine.spider is not None:  # a signal came while it was being opened
+            await self.engine.close_spider_async(reason="shutdown")
+        if (error := failure()) is not None:
+            raise error
+
     async def _close_slot(
         self, close: Callable[[], Awaitable[None]], closing: Callable[[], Awaitable[None] | None]
     ) -> None:
@@ -106,15 +115,21 @@ class EngineHandle:
     def watch_opening(self) -> None:
         """Have a line say if pipelines or listeners to spider_opened do not open.
 
-        If the crawl is told to stop meanwhile, it ends without them.
+        If the crawl is told to stop meanwhile, it ends without them. What has opened is closed.
         """
         scraper: Any = self.engine.scraper
         manager: Any = self.engine.signals
         send = manager.send_catch_log_async
         opened_here = partial(opened, is_over=lambda: self.engine.spider is None)
-        scraper.open_spider_async = partial(
+        open_pipelines = partial(
             opened_here, scraper.open_spider_async, what="open_spider of a pipeline"
         )
+
+        async def open_closable_pipelines() -> None:
+            self._close_if_stopped()
+            await open_pipelines()
+
+        scraper.open_spider_async = open_closable_pipelines
 
         async def send_opened(signal: object, **kwargs: Any) -> list[Any]:
             if signal is not signals.spider_opened:
@@ -126,6 +141,33 @@ class EngineHandle:
             return await opened_here(listeners, what="a listener to spider_opened") or []
 
         manager.send_catch_log_async = send_opened
+
+    def _close_if_stopped(self) -> None:
+        """Have a signal close the crawl from now on, before it runs.
+
+        Scrapy would end the process, and close nothing: not what pipelines have opened either.
+        """
+        engine, crawler = self.engine, self.engine.crawler
+        stop = crawler.stop_async
+
+        async def stop_when_open() -> None:
+            if engine.running or engine.spider is None or not crawler.crawling:
+                await stop()
+                return
+            crawler.crawling = False
+            seconds = 0.0
+            while not engine.running and self._closed_future is None:
+                if seconds >= last_pages.REPORTED_AFTER:
+                    await engine.close_spider_async(reason="shutdown")
+                    return
+                await asyncio.sleep(OPENING_LOOK_INTERVAL)
+                seconds += OPENING_LOOK_INTERVAL
+            if self._closed_future is not None:  # it could not be opened
+                await asyncio.shield(self._closed_future)
+            else:
+                await engine.stop_async()
+
+        crawler.stop_async = stop_when_open  # type: ignore[method-assign]
 
     def close_code_by(self, close_by: Callable[..., Awaitable[None]]) -> None:
         """Have the pipelines and the listeners to LAST_SIGNALS closed by `close_by`.

@@ -13,6 +13,7 @@ import scrapy
 from scrapy.core.engine import ExecutionEngine, _Slot
 from scrapy.core.scraper import Scraper, Slot
 from scrapy.core.spidermw import SpiderMiddlewareManager
+from scrapy.crawler import Crawler
 from scrapy.pipelines import ItemPipelineManager
 from scrapy.signalmanager import SignalManager
 
@@ -31,6 +32,7 @@ PRIVATE: dict[type, tuple[str, ...]] = {
 }
 # Names without an underscore that no documentation promises, replaced or relied upon.
 UNDOCUMENTED: dict[type, tuple[str, ...]] = {
+    Crawler: ("crawling",),  # what Scrapy's stop asks, before the engine runs (engine.py)
     ExecutionEngine: (
         # replaced, as is stop_async: a Ctrl-C while the crawl closes waits for the last checkpoint,
         # which Scrapy would leave out, with exit status 0 (engine.py)

@@ -341,8 +341,8 @@ class Command(CrawlCommand):
         if isinstance(crawling, asyncio.Task) and crawling.done() and not crawling.cancelled():
             self._explain(crawling.exception())
         # After a second signal Scrapy ignores further ones, which is the only trace of a forced
-        # end. A first signal that comes while the crawl is being opened ends the process too, but
-        # nothing has changed by then.
+        # end. A first signal that comes before the state is open ends the process too, but nothing has
+        # changed by then.
         is_forced = signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
         if is_forced and not self._closed_well:
             self.exitcode = ExitStatus.INTERRUPTED
