@@ -53,6 +53,7 @@ class EngineHandle:
         self.engine.start_async = partial(self._start_and_raise, self.engine.start_async, failure)  # type: ignore[method-assign]
         self._closed_future: asyncio.Future[None] | None = None
         self._is_stopped = False
+        self._has_opened_state = False  # then pipelines and listeners open
         # by command or signal, perhaps while the crawl was closing already
         self.was_told_to_stop = False
         close_spider = self.engine.close_spider_async
@@ -126,10 +127,14 @@ class EngineHandle:
         )
 
         async def open_closable_pipelines() -> None:
-            self._close_if_stopped()
+            # A signal came while the state was opened: the process ends, and would not close them
+            if not self.engine.crawler.crawling:
+                raise asyncio.CancelledError
+            self._has_opened_state = True
             await open_pipelines()
 
         scraper.open_spider_async = open_closable_pipelines
+        self._close_if_stopped()
 
         async def send_opened(signal: object, **kwargs: Any) -> list[Any]:
             if signal is not signals.spider_opened:
@@ -143,7 +148,7 @@ class EngineHandle:
         manager.send_catch_log_async = send_opened
 
     def _close_if_stopped(self) -> None:
-        """Have a signal close the crawl from now on, before it runs.
+        """Have a signal close the crawl once its state is open, though it does not run yet.
 
         Scrapy would end the process, and close nothing: not what pipelines have opened either.
         """
@@ -151,7 +156,8 @@ class EngineHandle:
         stop = crawler.stop_async
 
         async def stop_when_open() -> None:
-            if engine.running or engine.spider is None or not crawler.crawling:
+            opens = self._has_opened_state and not engine.running and engine.spider is not None
+            if not opens or not crawler.crawling:
                 await stop()
                 return
             crawler.crawling = False
