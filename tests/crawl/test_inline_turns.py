@@ -21,7 +21,7 @@ class Crawl:
     def now(self):
         return 0.0
 
-    def lend(self, link, in_flight):
+    def lend(self, link, in_flight, *, impatient=False):
         decision = self.decisions.popleft() if self.decisions else None
         if isinstance(decision, Exception):
             raise decision

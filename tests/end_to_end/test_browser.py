@@ -29,6 +29,7 @@ from tests.support.crawling import Crawl, wait_until
 from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
+from tests.support.ports import free_port
 from tests.support.scripted_sites import Lively, Scripted, Unruly, made
 from tests.support.warc_reader import read
 from webcrawl.adapter.rendering_check import BROWSER_NAMES, chromium
@@ -202,6 +203,25 @@ class Museum(Site):
             self.say(404, b"")
         else:
             self.say(200, self.shell, content_type="text/html")
+
+
+class Advertised(Site):
+    """Two pages with scripts of other hosts: one has no server, the other has only a robots.txt."""
+
+    no_server: ClassVar = 0  # a port
+
+    def answer(self):
+        host, _, port = self.headers["Host"].partition(":")
+        if host == "busy.test" and self.path != "/robots.txt":
+            self.say(503, b"")
+        elif self.path == "/robots.txt":
+            self.say(404, b"")
+        else:
+            scripts = (f"http://gone.test:{self.no_server}/ad.js", f"http://busy.test:{port}/ad.js")
+            tags = "".join(f"<script src={url}></script>" for url in scripts)
+            own = "<script>document.body.append('ma' + 'de')</script>"
+            page = f"<p>sent {self.path}</p>{tags}<a href=/two>two</a>{own}"
+            self.say(200, page.encode(), content_type="text/html")
 
 
 class Shop(Site):
@@ -632,6 +652,36 @@ def test_no_page_is_lost_in_the_browser(tmp_path):
     assert "1 request of rendered pages refused or failed (503: 1)" in output
     assert "1 document of the browser truncated at DOWNLOAD_TRUNCATE" in output
     assert crawl.stats["rendering/pages"] == crawl.stats["browser/pages"]
+
+
+@inside
+def test_pages_do_not_wait_for_other_hosts_that_are_down(tmp_path):
+    """A page whose scripts' hosts do not answer is rendered without these scripts, and in time."""
+    Advertised.no_server = free_port()
+    with serving(Advertised) as site:
+        port = site.rpartition(":")[2]
+        names = ("site.test", "gone.test", "busy.test")
+        (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in names))
+        crawl = rendering_crawl(
+            tmp_path / "job",
+            [f"http://site.test:{port}/"],
+            HOSTS_FILE=tmp_path / "hosts",
+            URL_SCOPE="host",
+            RENDER="all",
+            DOWNLOAD_TIMEOUT=6,
+            HOST_RETRY_WAIT=60,
+        )
+        assert crawl.run() == 0, crawl.output.read_text()
+
+    documents = [
+        record.block
+        for path in (crawl.jobdir / "warc").glob("*.warc.gz")
+        for record in read(path)
+        if record.kind == "conversion"
+    ]
+    assert [b"made" in document for document in documents] == [True, True]
+    flaws = [name for name in crawl.stats if name.startswith("flaw/")]
+    assert flaws == [], crawl.output.read_text()
 
 
 @inside

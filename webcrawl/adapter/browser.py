@@ -48,6 +48,7 @@ from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.foreign_handlers import document_of
 from webcrawl.adapter.handlers import HttpHandler
 from webcrawl.adapter.rendering_check import CONTAINING_ARGUMENTS
+from webcrawl.adapter.request_links import IMPATIENT
 from webcrawl.adapter.request_trip import KEY, trip_of
 from webcrawl.adapter.robots_request import OWN_META
 from webcrawl.adapter.scheduler import scheduler_of
@@ -55,6 +56,7 @@ from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Exchange, Outcome
 from webcrawl.base.readable import count
+from webcrawl.base.url_text import host_of
 from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.shown_text import visible_text
 from webcrawl.crawl.rendering.places import BY_REQUEST, BrowserPlaces
@@ -483,14 +485,20 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
                 if shared is not None:
                     self._count(["browser/shared"])
                     return shared
-                return await self._fetch_subrequest(ask, url)
+                return await self._fetch_subrequest(ask, url, rendering.request.url)
         finally:
             rendering.end_request()
 
-    async def _fetch_subrequest(self, ask: BrowserRequest, url: str) -> BrowserAnswer:
+    async def _fetch_subrequest(
+        self, ask: BrowserRequest, url: str, page_url: str
+    ) -> BrowserAnswer:
         """Return the answer of an inline download, or a refusal if there is none."""
         self._count(["browser/requests"])
         meta = {**OWN_META, "verbatim_url": True}
+        # The page would wait for its whole time for another host that is down, as that of an
+        # advertisement, and what comes after the script of that host would be lost
+        if host_of(url) != host_of(page_url):
+            meta[IMPATIENT] = True
         try:
             request = Request(
                 url, method=ask.method, headers=ask.onward(), meta=meta, dont_filter=True

@@ -21,7 +21,7 @@ from scrapy import Request
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
 
-from webcrawl.adapter.request_links import PRIVATE, referer, variant
+from webcrawl.adapter.request_links import IMPATIENT, PRIVATE, referer, variant
 from webcrawl.adapter.request_trip import KEY, attach_trip
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.base.model import Exchange, Link, Outcome, Status
@@ -148,7 +148,7 @@ class AwaitedDownloads:
         last_result: Response | Exception | None = None
         while True:
             final_answer = await self._wait_for_turn_or_result(
-                last_result, crawl, link, page_link, kind
+                last_result, crawl, link, page_link, kind, impatient=IMPATIENT in request.meta
             )
             if final_answer is not None:
                 return final_answer
@@ -183,6 +183,8 @@ class AwaitedDownloads:
         link: Link,
         page_link: Link | None,
         kind: str,
+        *,
+        impatient: bool,
     ) -> Response | None:
         """Wait for a turn, and return None; if a retry is refused, return the last attempt's answer.
 
@@ -190,7 +192,7 @@ class AwaitedDownloads:
         attempt.
         """
         try:
-            await self._wait_for_turn(crawl, link, page_link, kind)
+            await self._wait_for_turn(crawl, link, page_link, kind, impatient=impatient)
         except IgnoreRequest as refusal:
             if isinstance(last_result, Response):
                 return last_result
@@ -198,7 +200,13 @@ class AwaitedDownloads:
         return None
 
     async def _wait_for_turn(
-        self, crawl: OpenCrawl, link: Link, page_link: Link | None, kind: str
+        self,
+        crawl: OpenCrawl,
+        link: Link,
+        page_link: Link | None,
+        kind: str,
+        *,
+        impatient: bool,
     ) -> None:
         """Wait until the link may be fetched, and fetch its robots.txt if that is needed first.
 
@@ -206,7 +214,7 @@ class AwaitedDownloads:
         """
         # No decision: the turn is the link's own. A link: its robots.txt comes first, in this turn. A
         # status: the link may not be fetched.
-        while decision := await crawl.turns.wait_for_turn(link):
+        while decision := await crawl.turns.wait_for_turn(link, impatient=impatient):
             if isinstance(decision, Link):
                 await self._fetch_robots(crawl, decision, link.url)
                 self._check_open()

@@ -37,6 +37,9 @@ from webcrawl.urls.canonical import canonical
 
 # in request.meta: an inline download that is logged, but has no place in an archive
 PRIVATE = "webcrawl_private"
+# in request.meta: an inline download that is refused where it would wait for a host that does not
+# answer
+IMPATIENT = "webcrawl_impatient"
 DEFAULT_FIELDS = Request("http://x/").to_dict()
 METHOD_FIELDS = ("callback", "errback")
 CLASS_FIELD = "_class"  # Scrapy's name for the class of a request that is none of its plain ones

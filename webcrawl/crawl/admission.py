@@ -20,6 +20,7 @@ from webcrawl.net.robots import RobotsSaid, agent_of
 from webcrawl.net.robots_book import (
     MEMORY,
     NO_HEAD,
+    TRIES,
     RobotsBook,
     RobotsDecision,
     origin_of,
@@ -107,9 +108,12 @@ class RobotsAdmission:
             return Status.ROBOTS_FORBIDDEN
         return Status.ROBOTS_UNREACHABLE
 
-    def is_gone(self, link: Link) -> bool:
-        """Return whether a robots.txt has been unreachable more than once, and is not awaited."""
-        return self.book.is_gone(link.url)
+    def is_gone(self, link: Link, *, at_once: bool = False) -> bool:
+        """Return whether a robots.txt has been unreachable more than once, and is not awaited.
+
+        `at_once`: once is enough.
+        """
+        return self.book.is_gone(link.url, 1 if at_once else TRIES)
 
     def way_failed(self, link: Link, now: float) -> None:
         """Note that the proxy of `link.via`, which needs this robots.txt, did not reach it."""

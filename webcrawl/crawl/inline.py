@@ -142,12 +142,19 @@ class InlineDownloads:
         self._robots = robots
         self._halfway = halfway
 
-    def lend(self, link: Link, in_flight: Callable[[str], Outcome | None]) -> Decision:
+    def lend(
+        self,
+        link: Link,
+        in_flight: Callable[[str], Outcome | None],
+        *,
+        impatient: bool = False,
+    ) -> Decision:
         """Lend the link's host, and return what to ask it for, as `HostLender.lend` does.
 
         `in_flight` tells how the download of a URL ended; None while it is under way. A callback
         waits for the answer. So a link whose robots.txt was unreachable several times is refused,
-        where a link in a queue would wait.
+        where a link in a queue would wait. An impatient one is refused after the first failure, of
+        the robots.txt or of the host.
         """
         if self._other_drones is not None and not self._other_drones.is_ours(link.url):
             return Status.OUT_OF_SCOPE  # two drones must not ask one host
@@ -167,8 +174,11 @@ class InlineDownloads:
         if is_lent:
             self._uplink.awaited(now)
         # A float is a time to wait until, which for such a robots.txt may be a day ahead.
-        if isinstance(decision, float) and self._robots.is_gone(link):
+        must_wait = isinstance(decision, float)
+        if must_wait and self._robots.is_gone(link, at_once=impatient):
             return Status.ROBOTS_UNREACHABLE
+        if must_wait and impatient and self._lending.is_failing(link.url):
+            return Status.HOST_RETIRED
         return decision
 
     def may_repeat(self) -> bool:

@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from webcrawl.base.model import Link, Outcome
 from webcrawl.base.url_text import host_of
@@ -22,6 +23,14 @@ Grant = asyncio.Future[Decision]
 """Ends when a request in line has its turn. The decision is that of `InlineDownloads.lend`."""
 
 
+class InLine(NamedTuple):
+    """A request that waits for its turn."""
+
+    link: Link | None  # None: a request of the scheduler's
+    grant: Grant
+    impatient: bool = False  # it is refused where it would wait for a host that does not answer
+
+
 @dataclass(slots=True, eq=False)
 class InlineLine:
     """The line of a host, kept until the frontier may hand the host out again.
@@ -31,8 +40,7 @@ class InlineLine:
     """
 
     name: str  # of the host
-    # with None in place of a link: a request of the scheduler's
-    waiting: deque[tuple[Link | None, Grant]] = field(default_factory=deque)
+    waiting: deque[InLine] = field(default_factory=deque)
     busy: bool = False  # a request that was granted has the host, and has not ended
     timer: asyncio.TimerHandle | None = None  # serves the line when the host may be due
 
@@ -44,9 +52,9 @@ class InlineLine:
 
     def end(self, error: Exception) -> None:
         """Raise this error in all requests that wait."""
-        for _, grant in self.waiting:
-            if not grant.done():
-                grant.set_exception(error)
+        for request in self.waiting:
+            if not request.grant.done():
+                request.grant.set_exception(error)
         self.waiting.clear()
 
 
@@ -76,18 +84,18 @@ class Turns:
         self.lines: dict[str, InlineLine] = {}
         self.closed = False  # there is no crawl to ask or to tell any more
 
-    async def wait_for_turn(self, link: Link) -> Decision:
+    async def wait_for_turn(self, link: Link, *, impatient: bool = False) -> Decision:
         """Wait for the turn of the link's host, which is then the caller's until `leave`.
 
         The decision may be a Status that ends the link, or another Link to ask for in this turn:
-        robots.txt.
+        robots.txt. An impatient link is refused where it would wait for a host that does not answer.
         """
         name = host_of(link.url)
         line = self.lines.get(name)
         if line is None:
             line = self.lines[name] = InlineLine(name)
         grant: Grant = asyncio.get_running_loop().create_future()
-        line.waiting.append((link, grant))
+        line.waiting.append(InLine(link, grant, impatient))
         return await self._wait_for_grant(line, grant, link)
 
     async def own(self, link: Link) -> None:
@@ -103,7 +111,7 @@ class Turns:
             # Its address is lent together with another host.
             line = self.lines[name] = InlineLine(name)
         grant: Grant = asyncio.get_running_loop().create_future()
-        line.waiting.appendleft((None, grant))
+        line.waiting.appendleft(InLine(None, grant))
         await self._wait_for_grant(line, grant, None)
 
     async def _wait_for_grant(self, line: InlineLine, grant: Grant, link: Link | None) -> Decision:
@@ -188,16 +196,16 @@ class Turns:
         """
         line.cancel_timer()  # a new one is set below, if a look is still needed
         while line.waiting and not line.busy:
-            link, grant = line.waiting[0]
-            has_given_up = grant.done()  # its caller was cancelled
+            request = line.waiting[0]
+            has_given_up = request.grant.done()  # its caller was cancelled
             if not has_given_up:
-                decision = self._decide(line, link)
+                decision = self._decide(line, request)
                 if isinstance(decision, float):
                     self._look_again(line, decision - self._crawl.now())
                     return
                 # A Status ends the link without asking the host, so the next one is served.
                 line.busy = not decision or isinstance(decision, Link)
-                grant.set_result(decision)
+                request.grant.set_result(decision)
             line.waiting.popleft()
         is_over = not line.waiting and not line.busy
         # Its host may have a new line by now: a caller that was cancelled late serves its old one.
@@ -214,13 +222,13 @@ class Turns:
         self._crawl.release(line.name)
         self._on_release()
 
-    def _decide(self, line: InlineLine, link: Link | None) -> Decision:
+    def _decide(self, line: InlineLine, request: InLine) -> Decision:
         """Return what a request in line gets: the host, a Status, or a time to wait until.
 
         A request of the scheduler's has its host by the frontier, and waits only until it is due.
         """
-        if link is not None:
-            return self._crawl.lend(link, self._in_flight)
+        if request.link is not None:
+            return self._crawl.lend(request.link, self._in_flight, impatient=request.impatient)
         seconds = self._crawl.seconds_until(line.name)
         return self._crawl.now() + seconds if seconds > 0 else None
 

@@ -160,6 +160,12 @@ class HostLender:
         with self._core.opened(name) as host:
             return host.retired != 0
 
+    def is_failing(self, url: str) -> bool:
+        """Return whether the last requests to the URL's host, or to its origin, have failed."""
+        with self._core.opened(host_of(url)) as host:
+            origin = self._core.origins.own(host, url)
+            return host.failures > 0 or (origin is not None and origin.failures > 0)
+
     def wait(self, name: str) -> float:
         """Return the seconds between two requests to the host if none fails."""
         with self._core.opened(name) as host:

@@ -155,13 +155,13 @@ class RobotsBook:
         entry = self._entry(origin)
         return entry.tries if entry is not None else 0
 
-    def is_gone(self, url: str) -> bool:
+    def is_gone(self, url: str, tries: int = TRIES) -> bool:
         """Return whether it is useless to await this URL.
 
-        It is if its robots.txt has failed often, and no rules are known.
+        It is if its robots.txt has failed so often in a row, and no rules are known.
         """
         entry = self._entry(origin_of(url))
-        return entry is not None and entry.rules is None and entry.tries >= TRIES
+        return entry is not None and entry.rules is None and entry.tries >= tries
 
     def origins(self, host: str) -> list[str]:
         """Return a host's origins whose robots.txt is known, for commands that inspect a crawl."""
