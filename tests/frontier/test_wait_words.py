@@ -163,6 +163,19 @@ def test_nothing(db):
     assert (str(frontier.look.waits(0)), frontier.look.waits(0).seconds) == ("", 0.0)
 
 
+def test_a_host_that_came_back_before_its_time(db):
+    """A host that was paused and is not any more is no deferred host that is waited for."""
+    frontier = make(db)
+    add(frontier, "http://shop.test/0", "http://shop.test/1")
+    frontier.done(frontier.take(0), OK, 0)
+    frontier.steering.pause(["shop.test"], 1)
+    frontier.steering.resume("shop.test", 2)
+    frontier.done(frontier.take(60), OK, 60)
+
+    assert str(frontier.look.waits(120)) == ""
+    assert frontier.look.figures()["deferred_due"] == 0
+
+
 def test_the_first_of_several(db):
     """Of several hosts the one whose turn is next is named, and all are counted."""
     frontier = make(db)

@@ -168,7 +168,7 @@ class DeferredHosts:
 
         Only the first of each length of wait is looked at.
         """
-        if not self.held:
+        if self.hosts and not self.held:
             return self.next_due()
         first = self.first()
         return first[0] if first is not None else None
@@ -178,6 +178,9 @@ class DeferredHosts:
 
         Only the first of each length of wait is looked at.
         """
+        # The entry of a host that came back before its time, as by a command, stays until then
+        if not self.hosts:
+            return None
         entries = (unpack(record) for _, _, record in self.entries)
         return min((entry for entry in entries if entry[1] not in self.held), default=None)
 
