@@ -163,6 +163,19 @@ def test_nothing(db):
     assert (str(frontier.look.waits(0)), frontier.look.waits(0).seconds) == ("", 0.0)
 
 
+def test_a_download_of_a_page_that_failed(db):
+    """A host waits after an inline download that failed, although the page that awaited it is there."""
+    frontier = make(db)
+    add(frontier, "http://shop.test/0", "http://shop.test/1")
+    page = frontier.take(0)
+    assert frontier.lending.lend(Link("http://shop.test/image"), 10, lambda _: (OK, 0.2)) is None
+    frontier.lending.give_back("shop.test", Outcome(Status.TIMEOUT, 5.0), 15)
+    frontier.lending.release("shop.test", 15)
+    frontier.done(page, OK, 16)
+
+    assert str(frontier.look.waits(20)) == "waits 55 s after no answer from shop.test"
+
+
 def test_a_host_that_came_back_before_its_time(db):
     """A host that was paused and is not any more is no deferred host that is waited for."""
     frontier = make(db)

@@ -18,6 +18,7 @@ from webcrawl.frontier.host_origins import OF_HOST
 from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host
+from webcrawl.frontier.wait_words import FAILURE
 from webcrawl.store.jobdir.host_row import given_up
 
 # for the time being: the end of the request that uses the host must be waited for
@@ -220,6 +221,9 @@ class HostLender:
         self._core.counters["lent"] += 1
         has_failed = record.failures > failures_before
         if has_failed:
+            # The page in flight, which is booked later, makes the host well again, and leaves the wait
+            if record.ready_at > ready_before and record.left[0] != record.ready_at:
+                record.left = record.ready_at, FAILURE
             give_attempts_back(record, failed_before)
             is_given_up_by_it = record.retired != retired_before and given_up(record)
             self._core.counters["hosts given up"] += is_given_up_by_it
