@@ -244,15 +244,18 @@ class Subscriptions:
         None: the crawl has given the request up, which is no failure of the hub's.
         """
         one = self.get(token)
+        if one is None:
+            return
+        is_accepted = status is not None and 200 <= status < 300
+        self.counters["websub/asked"] += is_accepted
         # The hub may have verified before its answer came.
-        if one is None or one.state not in UNDER_WAY:
+        if one.state not in UNDER_WAY:
             return
         if status is None:
             is_renewal = one.state == SubscriptionState.RENEWING
             state = SubscriptionState.ACTIVE if is_renewal else SubscriptionState.WANTED
             self._store(replace(one, state=state, due=now + RETRY))
-        elif 200 <= status < 300:
-            self.counters["websub/asked"] += 1
+        elif is_accepted:
             self._store(replace(one, due=now + PATIENCE))
         # 408, 425 and 429 ask for another try (RFC 9110 15.5.9, RFC 8470 5.2, RFC 6585 4).
         elif 400 <= status < 500 and status not in (408, 425, 429):

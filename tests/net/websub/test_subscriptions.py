@@ -213,12 +213,13 @@ class TestVerification:
         assert subscriptions.active(NOW + DAY) == 0
 
     def test_before_the_request_is_answered(self, subscriptions):
-        """Some hubs verify first."""
+        """Some hubs verify first; the request counts as accepted all the same."""
         offer(subscriptions)
         token, _ = asked(subscriptions)
         assert verify(subscriptions, token) == "c"
         subscriptions.sent(token, 204, NOW)
         assert subscriptions.get(token).state == SubscriptionState.ACTIVE
+        assert subscriptions.counters["websub/asked"] == 1
 
     @pytest.mark.parametrize(
         "said",
