@@ -218,3 +218,20 @@ def test_files_that_are_missing_are_no_unexpected_errors(breaker, tmp_path):
 
     said = (tmp_path / "logs/errors.log").read_text()
     assert ("a file is missing" in said, "a bug" in said) == (False, True)
+
+
+def test_images_that_cannot_be_read_are_no_unexpected_errors(breaker, tmp_path):
+    """A page in an image's place ends no crawl, whatever Pillow raises for it; an error of the
+    pipeline's own code counts.
+    """
+    pillow = {"__name__": "PIL.Image"}
+    exec("def open(): raise SyntaxError('broken PNG file')", pillow)  # noqa: S102 - as Pillow does
+    for work in (pillow["open"], raise_it):
+        try:
+            work()
+        except Exception:
+            logging.getLogger("scrapy.pipelines.files").exception("File (unknown-error): …")
+    breaker.closed()
+
+    said = (tmp_path / "logs/errors.log").read_text()
+    assert ("broken PNG" in said, "ValueError" in said) == (False, True)

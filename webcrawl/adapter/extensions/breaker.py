@@ -6,6 +6,7 @@ import contextlib
 import logging
 from functools import partial
 from pathlib import Path
+from traceback import walk_tb
 from typing import Self
 
 from scrapy.crawler import Crawler
@@ -20,6 +21,7 @@ from webcrawl.crawl import error_breaker
 from webcrawl.crawl.download_outcomes import fetch_error
 
 DOWNLOAD_FAILED = "Error downloading"  # begins Scrapy's message
+MEDIA_LOG = "scrapy.pipelines.files"  # the logger of Scrapy's FilesPipeline and ImagesPipeline
 
 
 class ErrorBreaker(error_breaker.ErrorBreaker):
@@ -45,11 +47,13 @@ class ErrorBreaker(error_breaker.ErrorBreaker):
         """Return whether this crawl has logged a record, and no server can have caused it.
 
         Scrapy adds the spider to its records. It logs downloads that have failed, too, and files
-        that its media pipelines did not get, which a server can cause at will; crawl.log has their
-        outcomes.
+        that its media pipelines did not get or images that they could not read, which a server can
+        cause at will; crawl.log has the outcomes of the downloads.
         """
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, FileException):
+            return False
+        if record.name == MEDIA_LOG and error is not None and _is_of_pillow(error):
             return False
         is_of_download = str(record.msg).startswith(DOWNLOAD_FAILED)
         if is_of_download and isinstance(error, Exception) and fetch_error(error) is not None:
@@ -59,3 +63,11 @@ class ErrorBreaker(error_breaker.ErrorBreaker):
 
     def count(self) -> None:
         self._crawler.stats.inc_value("errors/unexpected")
+
+
+def _is_of_pillow(error: BaseException) -> bool:
+    """Return whether Pillow was at work: what it raises for a broken image has no common class."""
+    return any(
+        str(frame.f_globals.get("__name__")).partition(".")[0] == "PIL"
+        for frame, _ in walk_tb(error.__traceback__)
+    )
