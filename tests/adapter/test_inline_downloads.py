@@ -249,6 +249,23 @@ class TestAnswers:
         """The caller gets Scrapy's error once the last attempt has failed."""
         assert awaiting("unreachable", ROBOTSTXT_OBEY=False) == [["CannotResolveHostError"]]
 
+    @pytest.mark.parametrize(
+        ("how", "answer"),
+        [("unreachable", "IgnoreRequest: dns failed"), ("refused", "IgnoreRequest: excluded")],
+    )
+    def test_a_host_that_leads_nowhere_holds_up_no_page(self, awaiting, how, answer):
+        """A name that does not exist, or an address that is refused, is given up within seconds, as
+        for a queued URL, and not after HOST_RETRY_WAIT.
+        """
+        begun = time.monotonic()
+
+        heard_answers = awaiting(
+            how, HOST_RETRY_WAIT=60, HOST_PATIENCE=600, PRIVATE_NETWORKS_ALLOWED="127.0.0.1"
+        )
+
+        assert heard_answers == [[answer]]
+        assert time.monotonic() - begun < 40
+
     def test_slow_servers_time_out(self, awaiting):
         """DOWNLOAD_TIMEOUT counts from the host's turn."""
         assert awaiting("slow", DOWNLOAD_TIMEOUT=0.1, HOST_RETRY_WAIT=0.1) == [

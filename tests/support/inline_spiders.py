@@ -151,6 +151,9 @@ class Awaiting(Spider):
     async def unreachable(self, response):
         self.note(await ask(self.crawler, "http://nowhere.test/"))
 
+    async def refused(self, response):
+        self.note(await ask(self.crawler, "http://127.0.0.2/"))
+
     async def twice(self, response):
         for _ in range(2):
             self.note(await ask(self.crawler, f"{self.here}/one"))

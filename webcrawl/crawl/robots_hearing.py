@@ -81,7 +81,7 @@ class RobotsHearing:
         elif trip.outcome is None:
             self._heard_nothing(link)
         else:
-            self._heard_failure(link, trip.outcome, is_awaited=trip.inline)
+            self._heard_failure(link, trip.outcome)
         return None
 
     def _heard_exchange(self, trip: Trip) -> Page:
@@ -102,14 +102,13 @@ class RobotsHearing:
         self._warn(link.url)
         self._visitor.robots_said(link, Status.UNEXPECTED)
 
-    def _heard_failure(self, link: Link, outcome: Outcome, *, is_awaited: bool) -> None:
+    def _heard_failure(self, link: Link, outcome: Outcome) -> None:
         """Book a robots.txt that failed: for its proxy, or for its host, which waits."""
         if outcome.by_proxy:
             self._visitor.robots_way_failed(link)
             return
-        # Of a host without an address the frontier's record says when to ask once more. A request
-        # that a callback awaits is booked all the same: it would ask again at once, and again.
-        if _is_nowhere(outcome) and _is_own(link) and not is_awaited:
+        # Of a host without an address the frontier's record says when to ask once more.
+        if _is_nowhere(outcome) and _is_own(link):
             return
         # With a status of HTTP there was an answer, whose body is not known.
         status = outcome.status if outcome.status < 0 else Status.UNEXPECTED

@@ -24,6 +24,7 @@ from webcrawl.store.jobdir.host_row import given_up
 # for the time being: the end of the request that uses the host must be waited for
 NEVER = float("inf")
 NO_PAGE = Link("")  # counts for the host's times and failures, not as a page of its budget
+ROBOTS = Link("", "P")  # the same for a robots.txt, whose failures are all the host's
 # What came of the request in flight for this record, and when it ended; None while it is being
 # downloaded
 InFlight = Callable[[Packed], tuple[Outcome, float] | None]
@@ -44,7 +45,7 @@ class HostLender:
         self._deferred = core.deferred
         self.reserved: set[str] = set()
         self.lent: dict[str, str] = {}  # host name -> the address that is lent with it
-        self._urls: dict[str, str] = {}  # host name -> the URL that is requested
+        self._requested: dict[str, Link] = {}  # host name -> what is requested
 
     def lend(self, link: Link, now: float, in_flight: InFlight) -> Decision:
         """Lend the link's host, and return what to ask it for.
@@ -69,7 +70,7 @@ class HostLender:
             is_lent = not decision or requested is decision
             if is_lent:
                 self.lent[name] = host.ip
-                self._urls[name] = requested.url
+                self._requested[name] = requested
                 if self._addresses is not None and host.ip:
                     self._addresses.lend(host.ip)
             return decision
@@ -179,12 +180,12 @@ class HostLender:
         wait.
         """
         ip = self.lent.pop(name)
-        url = self._urls.pop(name)
+        requested = self._requested.pop(name)
         host, active = self._core.open(name)
         if outcome is None:
             host.ready_at = max(host.ready_at, now + self._book.wait(host))
         elif outcome.status != Status.UNTRIED:
-            self._booked(host, url, outcome, now)
+            self._booked(host, requested, outcome, now)
         self._core.hosts.touch(host)
         # The download may have ended the reason for which the host was deferred.
         if host.retired or not self._deferred.should_defer(host, host.ready_at, now):
@@ -197,11 +198,13 @@ class HostLender:
                 self._core.back.schedule(woken, host.ready_at)
         self._core.close(host, active=active)
 
-    def _booked(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
+    def _booked(self, host: Host, requested: Link, outcome: Outcome, now: float) -> None:
         """Book the outcome of an inline download, as `Answers.booked` does for all others.
 
         It changes the record of the host or of the URL's origin, and the counters.
         """
+        url = requested.url
+        link = ROBOTS if requested.is_prerequisite else NO_PAGE
         origins = self._core.origins
         is_of_host = host.origins is None or outcome.status in OF_HOST
         record = host if is_of_host else origins.record_for(host, Link(url))
@@ -210,11 +213,11 @@ class HostLender:
         failures_before = record.failures
         failed_before = record.failed
         ready_before = host.ready_at
-        charge = self._core.charges.note(record, NO_PAGE, now) if outcome.doubtful else None
+        charge = self._core.charges.note(record, link, now) if outcome.doubtful else None
         if record is host:
-            self._book.book(host, NO_PAGE, outcome, now)
+            self._book.book(host, link, outcome, now)
         else:
-            origins.book(record, NO_PAGE, outcome, now)
+            origins.book(record, link, outcome, now)
         if charge is not None:
             charge.failures = record.failures
         host.ip = outcome.ip or host.ip
