@@ -3,6 +3,8 @@ alike.
 """
 
 import json
+import resource
+import signal
 from pathlib import Path
 
 from scrapy import Request, Spider
@@ -51,6 +53,24 @@ class Media(Spider):
     def note(self, *what):
         with self.notes.open("a") as file:
             file.write(json.dumps(what).replace(self.here, "") + "\n")
+
+
+class Torn(Media):
+    """One file, in the middle of which the first run is killed."""
+
+    name = "torn"
+    most_bytes = 1 << 20  # in a file of the run that is killed
+
+    async def start(self):
+        yield Request(f"{self.here}/page", self.parse_page)
+
+    def parse_page(self, response):
+        if not self.notes.exists():
+            self.note("killed")
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (self.most_bytes,) * 2)
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it
+        yield {"file_urls": [f"{self.here}/large"]}
 
 
 class Noting:

@@ -11,6 +11,7 @@ from typing import Self
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.listeners import connect_extension
+from webcrawl.adapter.media_files import keep_files_whole
 from webcrawl.adapter.pipelines.outputs import OwnOutputsPipeline
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -41,7 +42,10 @@ class Checkpoints:
         self.regular = regular
         # `kill -USR1` takes a checkpoint at once
         self._handle_sigusr1(lambda *_: loop.call_soon_threadsafe(regular.request_checkpoint))
-        regular.begin(run.crawl, _pipelines(self._crawler))
+        pipelines = list(_pipelines(self._crawler))
+        regular.begin(run.crawl, pipelines)
+        for pipeline in pipelines:
+            keep_files_whole(pipeline)
 
     def closed(self) -> None:
         # By default the signal would end the process before it has closed
