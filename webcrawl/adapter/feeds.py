@@ -12,11 +12,13 @@ import csv
 import io
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, cast
+from xml.sax.saxutils import XMLGenerator
 
 from itemadapter import ItemAdapter
 from scrapy import Spider
@@ -64,6 +66,10 @@ DIALECT_OPTIONS = frozenset(
         "skipinitialspace",
     )
 )
+
+
+# XML 1.0, 2.2: all other characters, even as &#11;, make a file that no parser reads
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class BadFeed(Exception):  # noqa: N818 - reads as what it is
@@ -382,7 +388,11 @@ class JsonLines(PageRows, JsonLinesItemExporter):
 
 
 class Xml(PageRows, XmlItemExporter):
-    """`-o pages.xml`."""
+    """`-o pages.xml`, whatever characters the texts have."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.xg = _ReadableXml(self.stream, encoding=self.encoding or "utf-8")
 
     def start_exporting(self) -> None:
         if self._continued_file is None:
@@ -392,6 +402,13 @@ class Xml(PageRows, XmlItemExporter):
         if self._feed is not None:
             self._feed.freeze()
         super().finish_exporting()
+
+
+class _ReadableXml(XMLGenerator):
+    """Writes U+FFFD in place of characters that XML cannot have, such as NUL and vertical tab."""
+
+    def characters(self, content: str) -> None:
+        super().characters(NOT_IN_XML.sub("\ufffd", content))
 
 
 # They would fill the memory of a Redis server, and the archive has them
