@@ -40,6 +40,7 @@ def _feeds(monkeypatch):
         engine=SimpleNamespace(scheduler=None), stats=SimpleNamespace(inc_value=counted.append)
     )
     feeds._has_logged_limit = False
+    feeds.slots = ["a feed"]
     page = Trip(Link("http://a.test/"))
     token = PAGE.set(page)
     yield SimpleNamespace(feeds=feeds, exported=exported, page=page, counted=counted)

@@ -181,3 +181,23 @@ def test_a_feed_without_items_is_there(tmp_path):
     assert (statuses, "Traceback" in said) == ([0], False)
     assert json.loads((tmp_path / "none.json").read_text()) == []
     assert (tmp_path / "none.jl").read_text() == ""
+
+
+def test_an_item_that_one_feed_does_not_take(tmp_path):
+    """An item that cannot be exported to a feed is missing in that feed only, even if it is the
+    last of another feed's batch.
+    """
+    spider = SPIDER.replace('"words": []', '"words": [chr(0xD800)] if number == 5 else []')
+    feeds = {
+        f"{tmp_path}/batch-%(batch_id)d.jl": {"format": "jl", "batch_item_count": 3},
+        f"{tmp_path}/strict.jl": {"format": "jl", "encoding": "utf-8"},
+        f"{tmp_path}/last.jl": {"format": "jl"},
+    }
+
+    statuses, _ = statuses_of(tmp_path, feeds, spider=spider)
+
+    assert statuses == [1]
+    batches = [file.read_text() for file in tmp_path.glob("batch-*.jl")]
+    assert lines_of("".join(batches)) == lines_of((tmp_path / "last.jl").read_text()) == ALL
+    strict = lines_of((tmp_path / "strict.jl").read_text())
+    assert strict == [row for row in ALL if row[0] != 5]

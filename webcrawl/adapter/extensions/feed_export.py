@@ -127,7 +127,20 @@ class CheckpointedFeeds(FeedExporter):
             logger.info(line, MAX_WAITING_ITEMS)
 
     def _export(self, item: Any, spider: Spider) -> None:
-        """Write an item to the feeds.
+        """Write an item to the feeds, each of which may fail."""
+        slots = self.slots
+        try:
+            for number, slot in enumerate(slots):
+                # One by one: after an error Scrapy leaves out the feeds that follow, and goes on
+                # with a batch that the item has completed
+                self.slots = [slot]
+                self._export_to_feed(item, spider)
+                (slots[number],) = self.slots
+        finally:
+            self.slots = slots
+
+    def _export_to_feed(self, item: Any, spider: Spider) -> None:
+        """Write an item to the feed in `slots`.
 
         An error of the disk or of memory ends the crawl. For any other error the item is counted as
         lost.
