@@ -1,4 +1,4 @@
-"""Files of Scrapy's media pipelines, when the crawl is killed while one is written."""
+"""Files of Scrapy's media pipelines, when the crawl is killed or the disk is full meanwhile."""
 
 import json
 import signal
@@ -26,30 +26,52 @@ class Large(Site):
         self.wfile.write(body)
 
 
-@pytest.fixture(name="crawl")
-def _crawl(tmp_path):
-    pipelines = {"scrapy.pipelines.files.FilesPipeline": 1, f"{SPIDERS}.Noting": 9}
-    settings = {
-        "SPIDER_MODULES": SPIDERS,
-        "ROBOTSTXT_OBEY": False,
-        "ITEM_PIPELINES": json.dumps(pipelines),
-        "FILES_STORE": tmp_path / "files",
-        "DOWNLOAD_TRUNCATE": 2 * len(LARGE),
-        "DOWNLOAD_TIMEOUT": 60,
-    }
+@pytest.fixture(name="crawl_of")
+def _crawl_of(tmp_path):
+    """A crawl of that site by one of the spiders, with one of the pipelines."""
     with serving(Large) as here:
-        arguments = {"here": here, "notes": tmp_path / "notes"}
-        yield Crawl(tmp_path / "job", arguments, settings, "torn")
+
+        def crawl_of(spider, pipeline):
+            settings = {
+                "SPIDER_MODULES": SPIDERS,
+                "ROBOTSTXT_OBEY": False,
+                "ITEM_PIPELINES": json.dumps({pipeline: 1, f"{SPIDERS}.Noting": 9}),
+                "FILES_STORE": tmp_path / "files",
+                "DOWNLOAD_TRUNCATE": 2 * len(LARGE),
+                "DOWNLOAD_TIMEOUT": 60,
+            }
+            arguments = {"here": here, "notes": tmp_path / "notes"}
+            return Crawl(tmp_path / "job", arguments, settings, spider)
+
+        yield crawl_of
 
 
-def test_a_file_is_whole_or_absent(tmp_path, crawl):
+def check_delivered(folder):
+    """Assert that the last item has the file, newly downloaded, and that the file is whole."""
+    *_, (item,) = map(json.loads, (folder / "notes").read_text().splitlines())
+    (file,) = item["files"]
+    assert (file["status"], file["checksum"]) == ("downloaded", md5(LARGE).hexdigest())  # noqa: S324 - Scrapy's
+    assert (folder / "files" / file["path"]).read_bytes() == LARGE
+
+
+def test_a_file_is_whole_or_absent(tmp_path, crawl_of):
     """If a run is killed in the middle of a file, the next run downloads the file again, and does
     not deliver the piece.
     """
+    crawl = crawl_of("torn", "scrapy.pipelines.files.FilesPipeline")
+
     assert crawl.run() == -signal.SIGXFSZ
     assert crawl.run() == 0, crawl.output.read_text()
+    check_delivered(tmp_path)
 
-    *_, (item,) = map(json.loads, (tmp_path / "notes").read_text().splitlines())
-    (file,) = item["files"]
-    assert (file["status"], file["checksum"]) == ("downloaded", md5(LARGE).hexdigest())  # noqa: S324 - Scrapy's
-    assert (tmp_path / "files" / file["path"]).read_bytes() == LARGE
+
+def test_a_full_disk_costs_no_item_its_file(tmp_path, crawl_of):
+    """If a file cannot be written because the disk is full, the crawl ends with status 1 and names
+    the file; the next run delivers the item with it.
+    """
+    crawl = crawl_of("single", f"{SPIDERS}.FullAtFirst")
+
+    assert crawl.run() == 1
+    assert f"No space left on device: '{tmp_path}/files/full/file'" in crawl.output.read_text()
+    assert crawl.run() == 0, crawl.output.read_text()
+    check_delivered(tmp_path)

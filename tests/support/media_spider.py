@@ -2,12 +2,16 @@
 alike.
 """
 
+import errno
 import json
+import os
 import resource
 import signal
+from io import BytesIO
 from pathlib import Path
 
 from scrapy import Request, Spider
+from scrapy.pipelines.files import FilesPipeline
 
 
 class Media(Spider):
@@ -71,6 +75,36 @@ class Torn(Media):
             resource.setrlimit(resource.RLIMIT_FSIZE, (self.most_bytes,) * 2)
             signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it
         yield {"file_urls": [f"{self.here}/large"]}
+
+
+class Single(Media):
+    """One file."""
+
+    name = "single"
+
+    async def start(self):
+        yield Request(f"{self.here}/page", self.parse_page)
+
+    def parse_page(self, response):
+        yield {"file_urls": [f"{self.here}/large"]}
+
+
+class NoSpace(BytesIO):
+    """What a full disk does not take."""
+
+    def getvalue(self):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+class FullAtFirst(FilesPipeline):
+    """Scrapy's pipeline; its disk is full in the first run."""
+
+    def file_downloaded(self, response, request, info, *, item=None):
+        notes = self.crawler.spider.notes
+        if notes.exists():
+            return super().file_downloaded(response, request, info, item=item)
+        notes.write_text('["full"]\n')
+        return self.store.persist_file("full/file", NoSpace(), info)
 
 
 class Noting:

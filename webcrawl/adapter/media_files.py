@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import secrets
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from scrapy.pipelines.files import FilesPipeline, FSFilesStore
 from scrapy.pipelines.media import MediaPipeline
+
+# What our machine lacks. A name that is too long, for example, is the file's own fault
+LACKS = frozenset(
+    (
+        errno.EDQUOT,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.ENOSPC,
+        errno.EROFS,
+    )
+)
 
 
 class WholeFilesStore(FSFilesStore):
@@ -18,6 +34,11 @@ class WholeFilesStore(FSFilesStore):
     A file that is there counts as downloaded. Scrapy's own store writes to it directly, so after a
     kill or on a full disk a piece remained, and the next run delivered that.
     """
+
+    def __init__(self, basedir: str, fail: Callable[[Exception], None]) -> None:
+        """`fail` ends the crawl, for an error of the disk: items would lack their files."""
+        super().__init__(basedir)
+        self._fail = fail
 
     def persist_file(
         self,
@@ -36,12 +57,15 @@ class WholeFilesStore(FSFilesStore):
         try:
             super().persist_file(f"{folder}/{new}" if folder else new, buf, info, meta, headers)
             new_file.replace(file)
-        except BaseException:
-            new_file.unlink(missing_ok=True)
+        except BaseException as error:
+            with contextlib.suppress(OSError):  # the first error is the one to report
+                new_file.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.errno in LACKS:
+                self._fail(OSError(error.errno, error.strerror, str(file)))
             raise
 
 
-def keep_files_whole(pipeline: object) -> None:
+def keep_files_whole(pipeline: object, fail: Callable[[Exception], None]) -> None:
     """Give a media pipeline this store, if it has Scrapy's own for local folders."""
     if isinstance(pipeline, FilesPipeline) and type(pipeline.store) is FSFilesStore:
-        pipeline.store = WholeFilesStore(pipeline.store.basedir)
+        pipeline.store = WholeFilesStore(pipeline.store.basedir, fail)

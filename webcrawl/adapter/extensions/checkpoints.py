@@ -36,7 +36,8 @@ class Checkpoints:
     def opened(self) -> None:
         """Restore pipelines from the last checkpoint, and begin to take checkpoints."""
         loop = asyncio.get_running_loop()
-        run = scheduler_of(self._crawler).run
+        scheduler = scheduler_of(self._crawler)
+        run = scheduler.run
         interval = values_of(self._crawler)["CHECKPOINT_INTERVAL"]
         regular = RegularCheckpoints(run.keeping, interval)
         self.regular = regular
@@ -45,7 +46,7 @@ class Checkpoints:
         pipelines = list(_pipelines(self._crawler))
         regular.begin(run.crawl, pipelines)
         for pipeline in pipelines:
-            keep_files_whole(pipeline)
+            keep_files_whole(pipeline, scheduler.fail)
 
     def closed(self) -> None:
         # By default the signal would end the process before it has closed
