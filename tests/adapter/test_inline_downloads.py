@@ -257,14 +257,11 @@ class TestAnswers:
         """A name that does not exist, or an address that is refused, is given up within seconds, as
         for a queued URL, and not after HOST_RETRY_WAIT.
         """
-        begun = time.monotonic()
+        an_hour = {"HOST_RETRY_WAIT": 3600, "HOST_PATIENCE": 3600}
 
-        heard_answers = awaiting(
-            how, HOST_RETRY_WAIT=60, HOST_PATIENCE=600, PRIVATE_NETWORKS_ALLOWED="127.0.0.1"
-        )
+        heard_answers = awaiting(how, PRIVATE_NETWORKS_ALLOWED="127.0.0.1", **an_hour)
 
         assert heard_answers == [[answer]]
-        assert time.monotonic() - begun < 40
 
     def test_slow_servers_time_out(self, awaiting):
         """DOWNLOAD_TIMEOUT counts from the host's turn."""
