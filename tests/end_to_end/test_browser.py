@@ -468,6 +468,13 @@ def needs(jobdir):
     return {host: Need.unpack(data) for host, data in rows}
 
 
+def hosts_file(folder, *names):
+    """A HOSTS_FILE by which these names lead to the site."""
+    path = folder / "hosts"
+    path.write_text("".join(f"127.0.0.1 {name}\n" for name in names))
+    return path
+
+
 def rendering_crawl(jobdir, urls, **settings):
     """A crawl with Chromium from these seeds."""
     seeds = jobdir.with_name("seeds.txt")
@@ -484,11 +491,10 @@ def test_pages_that_need_scripts_are_found(tmp_path):
     """They are rendered, and others are not; what was learnt of a host survives kill -9."""
     with serving(Scripted) as site:
         port = site.rpartition(":")[2]
-        (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in Scripted.pages))
         crawl = rendering_crawl(
             tmp_path / "job",
             [f"http://{name}:{port}/" for name in Scripted.pages],
-            HOSTS_FILE=tmp_path / "hosts",
+            HOSTS_FILE=hosts_file(tmp_path, *Scripted.pages),
             CHECKPOINT_INTERVAL=0.2,
             RENDER="auto",
         )
@@ -559,12 +565,10 @@ def test_whole_pages(tmp_path):
     Lively.requested.clear()
     with serving(Lively) as site:
         port = site.rpartition(":")[2]
-        names = ("site.test", "other.test")
-        (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in names))
         crawl = rendering_crawl(
             tmp_path / "job",
             [f"http://site.test:{port}/"],
-            HOSTS_FILE=tmp_path / "hosts",
+            HOSTS_FILE=hosts_file(tmp_path, "site.test", "other.test"),
             URL_SCOPE="host",
             REQUISITES=True,
             RENDER="all",
@@ -662,12 +666,10 @@ def test_pages_do_not_wait_for_other_hosts_that_are_down(tmp_path):
     Advertised.no_server = free_port()
     with serving(Advertised) as site:
         port = site.rpartition(":")[2]
-        names = ("site.test", "gone.test", "busy.test")
-        (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in names))
         crawl = rendering_crawl(
             tmp_path / "job",
             [f"http://site.test:{port}/"],
-            HOSTS_FILE=tmp_path / "hosts",
+            HOSTS_FILE=hosts_file(tmp_path, "site.test", "gone.test", "busy.test"),
             URL_SCOPE="host",
             RENDER="all",
             DOWNLOAD_TIMEOUT=6,

@@ -127,7 +127,7 @@ class CheckpointedFeeds(FeedExporter):
             logger.info(line, MAX_WAITING_ITEMS)
 
     def _export(self, item: Any, spider: Spider) -> None:
-        """Write an item to the feeds, each of which may fail."""
+        """Write an item to each feed, whether or not the others take it."""
         slots = self.slots
         try:
             for number, slot in enumerate(slots):

@@ -11,10 +11,9 @@ from scrapy import Request, signals
 from scrapy.core.engine import ExecutionEngine
 
 from webcrawl.crawl import last_pages
-from webcrawl.crawl.last_pages import opened
 from webcrawl.store.jobdir.stats_file import HURRIED_REASONS
 
-OPENING_LOOK_INTERVAL = 0.1  # seconds between two looks whether a crawl that is to stop is open
+STOP_LOOK_INTERVAL = 0.1  # seconds between two looks whether a crawl that is to stop is open
 # After the last checkpoint Scrapy waits for the listeners to these
 LAST_SIGNALS = {signals.spider_closed: "spider_closed", signals.engine_stopped: "engine_stopped"}
 
@@ -121,7 +120,7 @@ class EngineHandle:
         scraper: Any = self.engine.scraper
         manager: Any = self.engine.signals
         send = manager.send_catch_log_async
-        opened_here = partial(opened, is_over=lambda: self.engine.spider is None)
+        opened_here = partial(last_pages.opened, is_over=lambda: self.engine.spider is None)
         open_pipelines = partial(
             opened_here, scraper.open_spider_async, what="open_spider of a pipeline"
         )
@@ -166,8 +165,8 @@ class EngineHandle:
                 if seconds >= last_pages.REPORTED_AFTER:
                     await engine.close_spider_async(reason="shutdown")
                     return
-                await asyncio.sleep(OPENING_LOOK_INTERVAL)
-                seconds += OPENING_LOOK_INTERVAL
+                await asyncio.sleep(STOP_LOOK_INTERVAL)
+                seconds += STOP_LOOK_INTERVAL
             if self._closed_future is not None:  # it could not be opened
                 await asyncio.shield(self._closed_future)
             else:
