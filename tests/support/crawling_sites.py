@@ -2,12 +2,13 @@
 
 import asyncio
 import ssl
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from threading import Event, Thread
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+from tests.support import net_http
 from tests.support.certificates import certificate
 
 PORTS = {"http": 80, "https": 443}
@@ -23,41 +24,26 @@ class Sites:
         self.answer, self.address, self.requested = answer, address, []
         self._contexts = {"http": None, "https": tls}
 
-    async def start(self):
-        self._servers = [
-            await asyncio.start_server(
-                self._handler(scheme), self.address, port, ssl=self._contexts[scheme]
+    async def open(self, servers):
+        """Listen until the stack `servers` ends."""
+        for scheme, port in PORTS.items():
+            await servers.enter_async_context(
+                net_http.serving(self._handler(scheme), self.address, self._contexts[scheme], port)
             )
-            for scheme, port in PORTS.items()
-        ]
-
-    def close(self):
-        for server in self._servers:
-            server.close()
-
-    async def wait_closed(self):
-        for server in self._servers:
-            await server.wait_closed()
-        await asyncio.sleep(0)  # aborted transports close their sockets in the loop's next turn
 
     def _handler(self, scheme):
         """Return what answers the connections of a scheme."""
 
         async def handle(reader, writer):
-            try:
-                while True:
-                    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-                    host = next(line[6:] for line in head if line.lower().startswith("host: "))
-                    url = f"{scheme}://{host}{head[0].split(' ')[1]}"
-                    self.requested.append(url)
-                    status, kind, body = self.answer(url)
-                    top = f"HTTP/1.1 {status} So\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
-                    writer.write(top.encode() + body)
-                    await writer.drain()
-            except (asyncio.IncompleteReadError, ConnectionError):
-                pass  # the client has left
-            finally:
-                writer.transport.abort()
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+                host = next(line[6:] for line in head if line.lower().startswith("host: "))
+                url = f"{scheme}://{host}{head[0].split(' ')[1]}"
+                self.requested.append(url)
+                status, kind, body = self.answer(url)
+                top = f"HTTP/1.1 {status} So\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+                writer.write(top.encode() + body)
+                await writer.drain()
 
         return handle
 
@@ -75,26 +61,19 @@ def serving(answer, folder, names):
 
     async def serve():
         """Serve on the first address that is free, until `stop` is set."""
-        for number in range(1, 200):  # tests that run at the same time take one address each
-            sites = Sites(answer, f"127.0.77.{number}", tls)
-            try:
-                await sites.start()
-            except PermissionError:
+        async with AsyncExitStack() as servers:
+            for number in range(1, 200):  # tests that run at the same time take one address each
+                sites = Sites(answer, f"127.0.77.{number}", tls)
+                try:
+                    await sites.open(servers)
+                except PermissionError:
+                    break
+                except OSError:
+                    continue
+                found.append(sites)
                 break
-            except OSError:
-                continue
-            found.append(sites)
-            break
-        started.set()
-        await stop.wait()
-        for sites in found:
-            sites.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for sites in found:
-            await sites.wait_closed()
+            started.set()
+            await stop.wait()
 
     thread = Thread(target=loop.run_until_complete, args=(serve(),), name="sites", daemon=True)
     thread.start()

@@ -5,9 +5,10 @@ or all at once.
 import asyncio
 import gzip
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from threading import Thread
 
+from tests.support.net_http import serving
 from tests.support.ports import free_port
 
 WHOLE, TRUNCATED, STALLS = "whole", "truncated", "stalls"
@@ -27,8 +28,8 @@ class FailingHosts:
         self.pages, self.behave, self.pause = pages, behave, pause
         self.requested, self.whole = Counter(), Counter()  # by URL without scheme and port
         self.port, self.reset = free_port(), 0
-        self._servers, self._loop = [], asyncio.new_event_loop()
-        self._writers, self.midway = set(), set()
+        self._servers, self._loop = AsyncExitStack(), asyncio.new_event_loop()
+        self.midway = set()
 
     @property
     def hosts_file(self):
@@ -39,38 +40,22 @@ class FailingHosts:
 
     async def _open(self):
         for at in range(2, len(self.names) + 2):
-            self._servers.append(
-                await asyncio.start_server(self._serve, f"127.0.0.{at}", self.port)
+            await self._servers.enter_async_context(
+                serving(self._serve, f"127.0.0.{at}", port=self.port)
             )
 
     async def _close(self, midway=0):
         """Refuse all connections, and reset the open ones, once so many answers are halfway."""
         while len(self.midway) < midway:  # noqa: ASYNC110 - in the loop whose answers it counts: none ends in between
             await asyncio.sleep(0.001)
-        for server in self._servers:
-            server.close()
-        self._servers.clear()
         self.reset += len(self.midway)
-        for writer in self._writers:
-            writer.transport.abort()
-
-    async def _end(self):
-        rest = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in rest:
-            task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
+        self.midway.clear()
+        await self._servers.aclose()
 
     async def _serve(self, reader, writer):
         """Answer the requests of a connection until it ends."""
-        self._writers.add(writer)
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                await self._answer(head.decode().split("\r\n"), writer)
-        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
-            pass
-        finally:
-            self._writers.discard(writer)
-            writer.close()
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            await self._answer(head.decode().split("\r\n"), writer)
 
     async def _answer(self, lines, writer):
         """Answer a request as `behave` says."""
@@ -121,7 +106,6 @@ class FailingHosts:
             yield self
         finally:
             self.go_down()
-            self.run(self._end())
             self._loop.call_soon_threadsafe(self._loop.stop)
             thread.join()
             self._loop.close()

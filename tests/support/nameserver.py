@@ -6,6 +6,8 @@ import struct
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
+from tests.support.net_http import serving
+
 A, CNAME, PTR, TXT, AAAA = 1, 5, 12, 16, 28
 NOERROR, SERVFAIL, NXDOMAIN, REFUSED = 0, 2, 3, 5
 
@@ -79,8 +81,12 @@ class NameServer:
     @asynccontextmanager
     async def running(self):
         """Serve both transports on one port during the block."""
-        listening = await asyncio.start_server(self._stream, "127.0.0.1", 0)
-        self.port = listening.sockets[0].getsockname()[1]
+        async with serving(self._stream) as self.port, self._datagrams():
+            yield self
+
+    @asynccontextmanager
+    async def _datagrams(self):
+        """Answer what comes by UDP during the block."""
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         udp.bind(("127.0.0.1", self.port))
@@ -89,14 +95,12 @@ class NameServer:
             lambda: _Datagrams(self), sock=udp
         )
         try:
-            yield self
+            yield
         finally:
             for task in datagrams.tasks:
                 task.cancel()
             await asyncio.gather(*datagrams.tasks, return_exceptions=True)
             transport.close()
-            listening.close()
-            await asyncio.sleep(0)
 
     async def _stream(self, reader, writer):
         try:

@@ -7,7 +7,7 @@ import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -95,34 +95,54 @@ class Gate:
 async def serving(
     handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None, port: int = 0
 ):
-    """Serve in the same loop during the block; yield the port."""
+    """Serve in the same loop during the block; yield the port.
+
+    asyncio.start_server would leave a connection open that is between accept(2) and its protocol
+    when the server closes.
+    """
+    loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer a connection, and forget it afterwards."""
-        task = asyncio.current_task()
-        tasks.add(task)
+    async def serve(accepted: socket.socket) -> None:
+        """Answer a connection."""
+        reader = asyncio.StreamReader()
+        protocol = asyncio.StreamReaderProtocol(reader)
+        try:
+            transport, _ = await loop.connect_accepted_socket(lambda: protocol, accepted, ssl=tls)
+        except OSError:  # a handshake failed
+            return
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         try:
             await handler(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
-            tasks.discard(task)
-            writer.transport.abort()
+            with suppress(AttributeError):  # of Python 3.11.2, if TLS has ended already
+                transport.abort()
 
-    server = await asyncio.start_server(serve, host, port, ssl=tls)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
+    def accept() -> None:
         try:
-            # the turns from accept(2) to the task of a connection: a server that closes in between
-            # never closes the connection's socket
-            for _ in range(5):
-                await asyncio.sleep(0)
-        finally:
-            server.close()
-            for task in tasks:
-                task.cancel()
+            accepted, _ = listening.accept()
+        except OSError:  # the client has left already
+            return
+        accepted.setblocking(False)
+        task = loop.create_task(serve(accepted))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        # a task that is cancelled before its first step has no transport that would close it
+        task.add_done_callback(lambda _: accepted.close())
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.create_server((host, port), family=family, backlog=100)
+    listening.setblocking(False)
+    loop.add_reader(listening, accept)
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        loop.remove_reader(listening)
+        listening.close()
+        for task in tasks:
+            task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 

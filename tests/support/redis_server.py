@@ -4,7 +4,7 @@ import asyncio
 import socket
 import subprocess
 import time
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from math import ceil
 
@@ -15,6 +15,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.crc import key_slot
 
+from tests.support.net_http import serving
 from tests.support.ports import free_port
 from webcrawl.crawl.hive.errors import Away, NewEpoch
 from webcrawl.crawl.hive.partition import SlotMap
@@ -248,7 +249,7 @@ class Cable:
 
     def __init__(self, url, tls=None):
         self._there, self._tls = int(url.rpartition(":")[2]), tls
-        self._open, self._listening = set(), None
+        self._listening = AsyncExitStack()
         self.port = free_port()
         self.url = f"{'rediss' if tls else 'redis'}://127.0.0.1:{self.port}"
 
@@ -260,23 +261,19 @@ class Cable:
         await self.cut()
 
     async def cut(self):
-        if self._listening is not None:
-            self._listening.close()
-        for writer in self._open:
-            with suppress(AttributeError):  # of Python 3.11.2, if TLS has ended already
-                writer.transport.abort()
-        self._open.clear()
-        await asyncio.sleep(0)
+        await self._listening.aclose()
 
     async def mend(self):
-        self._listening = await asyncio.start_server(
-            self._connected, "127.0.0.1", self.port, ssl=self._tls
+        await self._listening.enter_async_context(
+            serving(self._connected, tls=self._tls, port=self.port)
         )
 
     async def _connected(self, reader, writer):
         there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._there)
-        self._open |= {writer, there_writer}
-        await asyncio.gather(_copy(reader, there_writer), _copy(there_reader, writer))
+        try:
+            await asyncio.gather(_copy(reader, there_writer), _copy(there_reader, writer))
+        finally:
+            there_writer.transport.abort()
 
 
 async def _copy(reader, writer):

@@ -10,6 +10,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import OutOfMemoryError, ResponseError
 
 from tests.support.certificates import written
+from tests.support.net_http import serving
 from tests.support.ports import free_port
 from tests.support.redis_server import (
     RIGHTS,
@@ -138,8 +139,7 @@ async def _old(reader, writer):
 
 async def test_an_old_redis():
     """Redis 5 is refused with the version that is needed."""
-    async with await asyncio.start_server(_old, "127.0.0.1", 0) as listening:
-        port = listening.sockets[0].getsockname()[1]
+    async with serving(_old) as port:
         with pytest.raises(
             HiveError, match=r"the server is Redis 5\.0\.7, but must be Redis 6\.2 or later"
         ):
