@@ -345,7 +345,7 @@ class TestResources:
             await reader.read(1)
 
         async def go():
-            async with serving(echo) as port, client() as http:
+            async with serving(echo) as port, client(connect_timeout=60.0, timeout=60.0) as http:
                 urls = [f"http://127.0.0.1:{port}/{number}" for number in range(300)]
                 return await asyncio.gather(*map(http.fetch, urls))
 
