@@ -180,6 +180,27 @@ class App(Site):
         self.say(200, body, content_type=kind)
 
 
+RENAMING = b"""<p>text<script>
+history.pushState({}, '', '/books/')
+document.body.innerHTML += '<a href=one>1</a>'
+</script>"""
+
+
+class Renamed(Site):
+    """Pages whose scripts change their URLs before they write relative links."""
+
+    requested: Counter = Counter()  # noqa: RUF012 - of the running test
+    pages: ClassVar = {
+        "/": b"<!doctype html><a href=/based>based</a>",
+        "/based": b"<!doctype html><base href=shelf/>",
+    }
+
+    def answer(self):
+        self.requested[self.path] += 1
+        body = self.pages[self.path] + RENAMING if self.path in self.pages else b""
+        self.say(200, body, content_type="text/html")
+
+
 class Museum(Site):
     """An application as Vite builds it: whatever is requested that is no file is its shell."""
 
@@ -409,6 +430,23 @@ def test_pages_made_of_what_scripts_fetch(crawl, tmp_path):
     assert all(f"words of {n}<" in documents[f"{site}/item/{n}"] for n in range(1, LISTED))
     # neither storage nor cookies of an earlier page
     assert "stale" not in "".join(documents.values())
+
+
+@inside
+def test_links_of_pages_that_change_their_urls(tmp_path):
+    """Relative links lead where they lead in the browser after a script's history.pushState."""
+    Renamed.requested = Counter()
+    with serving(Renamed) as site:
+        crawl = rendering_crawl(tmp_path / "job", [f"{site}/"], RENDER="all")
+        assert crawl.run() == 0, crawl.output.read_text()
+
+    assert Renamed.requested.keys() == {
+        "/robots.txt",
+        "/",
+        "/based",
+        "/books/one",
+        "/shelf/one",
+    }
 
 
 @inside

@@ -292,7 +292,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
 
     async def _take_unfinished(self, rendering: PageRendering, error: Exception) -> None:
         """Take the document of a page that has not finished, if there is one, and note the flaw."""
-        text = await unfinished_document(rendering.page)
+        text = await unfinished_document(rendering)
         if text:
             self._take_document(rendering, text)
             await self._make_views(rendering, rendering.page)

@@ -25,6 +25,12 @@ IDLE_SECONDS = 0.5
 WAIT_FOR_IDLE = "() => new Promise(done => requestIdleCallback(() => done(), {timeout: 1000}))"
 LEAVING_SECONDS = 1.0  # seconds that a page gets whose script leads elsewhere
 CLOSING_TIMEOUT = 5.0  # seconds that a page gets to close, or to give its document
+# Writes the base URL of a page's links into its document
+WRITE_BASE_URL = """() => {
+    const base = document.querySelector('base[href]') ?? document.createElement('base')
+    base.href = document.baseURI
+    if (!base.isConnected) document.head?.prepend(base)
+}"""
 # Runs before any script of a page, and clears what `empty_tab` does not reach
 CLEAR_SESSION = "if (top === self) { try { sessionStorage.clear() } catch {} window.name = '' }"
 
@@ -128,7 +134,7 @@ async def wait_until_idle(rendering: PageRendering, page: Page) -> None:
 
 async def keep_document(rendering: PageRendering, page: Page) -> None:
     """Take the document of a page that is done. Raise PlaywrightError if it has none."""
-    rendering.document = await document_of_page(page)
+    rendering.document = await document_of_page(page, rendering.url)
 
 
 async def empty_tab(page: Page) -> None:
@@ -143,12 +149,15 @@ async def empty_tab(page: Page) -> None:
         await session.detach()
 
 
-async def document_of_page(page: Page) -> str:
-    """Return the document of a page.
+async def document_of_page(page: Page, url: str) -> str:
+    """Return the document of a page; `url` is where it was loaded from.
 
     Raise PlaywrightError for an empty document and the browser's error page: a page that was not
     loaded leaves one of them, and scripts may lead to the former.
     """
+    if is_other_page(page.url, url):
+        # A script has changed the page's URL by history.pushState, and with it where links lead
+        await page.evaluate(WRITE_BASE_URL)
     document = str(await page.content())
     # Not before, because a script may just be leaving
     if not page.url.startswith(("http://", "https://")):
@@ -171,13 +180,14 @@ def _shorten_limit(limit: asyncio.Timeout | None) -> None:
         limit.reschedule(soon)
 
 
-async def unfinished_document(page: Page | None) -> str:
+async def unfinished_document(rendering: PageRendering) -> str:
     """Return the document of an unfinished page, empty if there is none or it cannot be had."""
+    page = rendering.page
     if page is None or page.is_closed():
         return ""
     try:
         async with asyncio.timeout(CLOSING_TIMEOUT):
-            return await document_of_page(page)
+            return await document_of_page(page, rendering.url)
     except (PlaywrightError, TimeoutError):
         # A script that never ends keeps the browser from answering
         return ""
