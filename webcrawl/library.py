@@ -248,7 +248,12 @@ class Pages:
         return self
 
     def __next__(self) -> Page:
-        page = None if self._is_over else self._handover.next()
+        try:
+            page = None if self._is_over else self._handover.next()
+        except BaseException:
+            # the error's traceback keeps this frame, and with it a crawl that nobody stops
+            del self
+            raise
         if page is None:
             self._end()
             raise StopIteration
@@ -258,7 +263,11 @@ class Pages:
         return self
 
     async def __anext__(self) -> Page:
-        page = None if self._is_over else await self._handover.anext()
+        try:
+            page = None if self._is_over else await self._handover.anext()
+        except BaseException:
+            del self  # as above; a cancelled task keeps its error
+            raise
         if page is None:
             self._end()
             raise StopAsyncIteration

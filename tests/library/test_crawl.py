@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -84,6 +85,10 @@ def _site():
 def crawl(site, jobdir=None, **more):
     port = str(site).rstrip("/").rpartition(":")[2]
     return webcrawl.crawl(site, jobdir, **{**QUICK, "ports_allowed": [port], **more})
+
+
+def _raise_keyboard_interrupt(*_):
+    raise KeyboardInterrupt
 
 
 def numbers(pages):
@@ -500,6 +505,42 @@ class TestStopping:
         asyncio.run(main())
         assert one.reason == "stopped"
         assert numbers(crawl(site, tmp_path)) == ALL
+
+    def test_a_cancelled_task_that_is_kept(self, site):
+        """So has that of a task that waited for a page, even if the program keeps the task."""
+        one = crawl(site, politeness_min_delay=1)
+
+        async def all_pages(first):
+            async for _ in one:
+                first.set()
+
+        async def main():
+            first = asyncio.Event()
+            task = asyncio.create_task(all_pages(first))
+            await first.wait()
+            await asyncio.sleep(0)  # it waits for the next page, which is a second away
+            task.cancel()
+            await asyncio.wait([task])
+            assert one.reason == "stopped"
+
+        asyncio.run(main())
+
+    def test_a_signal(self, site):
+        """So has one whose wait for a page a signal ends, even where the error is handled."""
+        one = crawl(site, politeness_min_delay=1)
+        previous = signal.signal(signal.SIGALRM, _raise_keyboard_interrupt)
+        reasons = []
+
+        try:
+            for _ in one:
+                signal.setitimer(signal.ITIMER_REAL, 0.5)
+        except KeyboardInterrupt:
+            reasons.append(one.reason)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, previous)
+
+        assert reasons == ["stopped"]
 
     def test_a_context(self, site):
         """At its end the crawl has stopped."""
