@@ -39,7 +39,14 @@ from webcrawl.crawl.checks.proxies import check_proxies
 from webcrawl.crawl.checks.scrapys import mistyped
 from webcrawl.crawl.trip import Trip, page_under_way
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
-from webcrawl.urls.seeds.seed_source import CREDENTIALS, SeedError, has_credentials
+from webcrawl.urls.seeds.seed_source import (
+    CREDENTIALS,
+    BadLineError,
+    SeedError,
+    TextRows,
+    has_credentials,
+    seed_url,
+)
 
 if TYPE_CHECKING:
     from webcrawl.crawl.outputs.output import PipelineOutput
@@ -403,6 +410,10 @@ def _set(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
+class _Told(Exception):  # noqa: N818 - reads as what it is
+    """Raised when the crawl is told to stop while its seeds are still being listed."""
+
+
 _RUNNING: WeakSet[_Thread] = WeakSet()
 
 
@@ -495,13 +506,16 @@ class _Thread:
         reason, crawl = STOPPED, Standalone(self._values, self._given, self.handover.deliver)
         stats: dict[str, Any] = {}
         try:
-            await crawl.open(_list_of(self._seeds, Path(self._values["JOBDIR"])), self._limit)
+            seeds = _list_of(self._wanted_seeds(), Path(self._values["JOBDIR"]))
+            await crawl.open(seeds, self._limit)
             with self._lock:
                 self._loop = asyncio.get_running_loop()
                 self._crawl = crawl
                 if self._is_told:
                     crawl.stop(STOPPED)
             reason = await crawl.until_over()
+        except _Told:
+            pass
         finally:
             with self._lock:
                 self._crawl = None
@@ -513,6 +527,21 @@ class _Thread:
             finally:
                 stats = crawl.stats()
                 self._ended(reason, stats)
+
+    def _wanted_seeds(self) -> Seeds:
+        """Return the seeds: of those that the caller makes one by one, no more than are wanted."""
+        if isinstance(self._seeds, str | PathLike):
+            return self._seeds
+        limit, max_length = self._limit, self._values["URL_MAX_LENGTH"]
+        return self._until_told(
+            self._seeds if limit is None else _first(self._seeds, limit, max_length)
+        )
+
+    def _until_told(self, seeds: Iterable[str]) -> Iterator[str]:
+        for seed in seeds:
+            if self._is_told:
+                raise _Told
+            yield seed
 
 
 class CallersOutput:
@@ -656,6 +685,21 @@ def _list_of(seeds: Seeds, folder: Path) -> str:
         return str(new.replace(place / f"{digest.hexdigest()}.txt"))
     finally:
         new.unlink(missing_ok=True)
+
+
+def _first(seeds: Iterable[str], limit: int, max_length: int) -> Iterator[str]:
+    """Yield these lines up to the seed with which the limit is reached: there may be no last one.
+
+    Lines without a seed do not count, as in every list.
+    """
+    good = 0
+    for line in seeds:
+        yield line
+        with suppress(BadLineError):
+            text = TextRows().seed(line)
+            good += text is not None and bool(seed_url(text, max_length))
+        if good >= limit:
+            return
 
 
 def _loop() -> asyncio.AbstractEventLoop:

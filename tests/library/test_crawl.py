@@ -10,8 +10,10 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
+from itertools import chain, count
 from types import SimpleNamespace
 
 import pytest
@@ -312,6 +314,28 @@ class TestSeeds:
         pages = webcrawl.crawl(seeds, limit=2, follow=False, ports_allowed=[port], **QUICK)
 
         assert numbers(pages) == [5, 9]
+
+    def test_an_endless_iterable(self, site):
+        """So are those of a generator that has no last one; a line without a seed does not count."""
+        seeds = chain(["# comment", f"{site}5", ""], (f"{site}{number}" for number in count(9)))
+        port = site.rstrip("/").rpartition(":")[2]
+        pages = webcrawl.crawl(seeds, limit=2, follow=False, ports_allowed=[port], **QUICK)
+
+        assert numbers(pages) == [5, 9]
+
+    def test_stopped_while_they_are_listed(self, tmp_path):
+        """A crawl can be stopped before the last seed is there, and keeps no part of the list."""
+        seeds = (f"http://a.test/{number}" for number in count())
+        one = webcrawl.crawl(seeds, tmp_path, **QUICK)
+        with one:
+            waiting = threading.Thread(target=list, args=(one,))
+            waiting.start()
+            while not any(tmp_path.glob("seeds/*")):
+                time.sleep(0.01)
+        waiting.join()
+
+        assert one.reason == "stopped"
+        assert [*tmp_path.glob("seeds/*")] == []
 
     def test_another_list_meanwhile(self, site, tmp_path):
         """A crawl whose seeds are still being listed keeps them all if another begins in its folder."""
