@@ -28,7 +28,7 @@ from weakref import WeakSet
 
 from webcrawl.base.errors import NothingFetched
 from webcrawl.base.outputs import READ_LINKS
-from webcrawl.base.readable import url_without_credentials
+from webcrawl.base.readable import count, url_without_credentials
 from webcrawl.base.settings import SETTINGS
 from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.content.html.link_kinds import KINDS
@@ -38,6 +38,7 @@ from webcrawl.crawl.checks.check import ARCHIVED_TRUNCATE, check_contact, check_
 from webcrawl.crawl.checks.proxies import check_proxies
 from webcrawl.crawl.checks.scrapys import mistyped
 from webcrawl.crawl.trip import Trip, page_under_way
+from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
 from webcrawl.urls.seeds.seed_source import (
     CREDENTIALS,
@@ -580,24 +581,29 @@ def pages(jobdir: str | PathLike[str]) -> Iterator[Page]:
 
     `jobdir` may also be a hive's, a WARC file, a folder of them, or a WACZ package. A page that was
     fetched again, or seen under another URL, is there as often as the archive has it. Raise
-    FileNotFoundError if there is no archive.
+    FileNotFoundError if there is no archive, and StoreError behind the last page if some could not
+    be read.
     """
     from webcrawl.crawl.page_reading import read_page  # noqa: PLC0415 - half of the time that a crawl's start takes
-    from webcrawl.record.archives import Archives, PayloadPlaces, from_the_beginning  # noqa: PLC0415 - as above
+    from webcrawl.record.archives import LOSS_PREFIX, Archives, PayloadPlaces, from_the_beginning  # noqa: PLC0415 - as above
     from webcrawl.record.warc.archive_files import NoArchive, archive_files  # noqa: PLC0415 - as above
 
     try:
         files, _ = archive_files([str(jobdir)])
     except NoArchive as error:
         raise FileNotFoundError(str(error)) from error
+    lost = 0
     with tempfile.TemporaryDirectory(prefix="webcrawl-") as folder:
         originals = PayloadPlaces(Path(folder) / "originals.db")
         try:
             for answer in Archives(files, from_the_beginning, originals, ARCHIVED_TRUNCATE):
+                lost += sum(reason.startswith(LOSS_PREFIX) for reason in answer.counters)
                 if answer.download is not None and not answer.download[0].is_own:
                     yield read_page(*answer.download, KINDS)
         finally:
             originals.close()
+    if lost:  # as `webcrawl process` ends with status 1
+        raise StoreError(f"{jobdir}: {count(lost, 'place')} could not be read: the log has them")
 
 
 # -- what the caller has given

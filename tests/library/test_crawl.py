@@ -25,7 +25,7 @@ from tests.support.plain_site import Site, serving
 from webcrawl.crawl import disk_space
 from webcrawl.crawl.checks import SettingError
 from webcrawl.library import Crawling, NothingFetched
-from webcrawl.store.errors import StateLocked
+from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.urls.seeds.seed_source import SeedError
 
@@ -699,6 +699,17 @@ class TestFiles:
         """A folder without one is an error."""
         with pytest.raises(FileNotFoundError, match="no WARC files"):
             list(webcrawl.pages(tmp_path))
+
+    def test_a_truncated_archive(self, site, tmp_path):
+        """Of a damaged archive `pages` has what can be read, and then does not just end."""
+        list(crawl(site, tmp_path))
+        (archive,) = tmp_path.glob("warc/*.warc.gz")
+        os.truncate(archive, archive.stat().st_size // 2)
+        read = []
+
+        with pytest.raises(StoreError, match="1 place could not be read"):
+            read.extend(webcrawl.pages(tmp_path))
+        assert 0 < len(read) < PAGES
 
     def test_text_and_documents(self, site, tmp_path):
         """OUTPUTS writes what it writes in Scrapy's process."""
