@@ -2,6 +2,8 @@
 gives.
 """
 
+import subprocess
+import sys
 from argparse import Namespace
 from collections import Counter
 
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support.commands import command
 from tests.support.crawling import Crawl
+from tests.support.places import ROOT
 from tests.support.tables import Job
 from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import World, running
@@ -211,3 +214,20 @@ def test_a_link_in_the_place_of_a_new_file(crawled, tmp_path):
     ]
     assert (tmp_path / "precious").read_text() == "mine"
     assert not (tmp_path / "edges.tsv").is_symlink()
+
+
+def test_a_disk_that_takes_nothing(crawled, tmp_path):
+    """The one line says which folder could not be written, as the system's error names no file."""
+    folder = tmp_path / "graph"
+    export = [sys.executable, "-m", "scrapy", "export", "graph", str(crawled), "-o", str(folder)]
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'ulimit -f 0 && exec "$@"', "sh", *export],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (1, f"{folder}: File too large\n")
+    assert [*folder.iterdir()] == []

@@ -40,10 +40,14 @@ def words_of(error: BaseException) -> str:
     return lack(error) or " ".join(str(error).split()) or type(error).__name__
 
 
-def of_file(error: OSError) -> str:
-    """Return an error as all messages name it: the file, and what the system says of it."""
-    if error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror}"
+def of_file(error: OSError, otherwise: object = None) -> str:
+    """Return an error as all messages name it: the file, and what the system says of it.
+
+    `otherwise`: the file, for an error that names none, such as that of a write to a full disk.
+    """
+    place = error.filename or otherwise
+    if place and error.strerror:
+        return f"{place}: {error.strerror}"
     return str(error)
 
 

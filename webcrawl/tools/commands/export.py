@@ -20,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webcrawl.base.errors import of_file
 from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.program import PYTHON, ExitStatus, environment, program
@@ -69,13 +70,15 @@ class DocumentsExport(ToolCommand):
         """Write the documents of all sources to one file."""
         if not args or not all(args):
             raise usage_error(f"which crawl? {program()} export documents JOBDIR, or WARC files")
+        source = Path(args[0])
+        place = source if source.is_dir() else source.parent
+        target = Path(opts.o) if opts.o else place / f"{place.resolve().name}.documents.parquet"
         try:
-            source = Path(args[0])
-            place = source if source.is_dir() else source.parent
-            target = Path(opts.o) if opts.o else place / f"{place.resolve().name}.documents.parquet"
             self._export(args, target)
-        except (ValueError, OSError) as error:  # of pyarrow, too
+        except ValueError as error:
             self.fail(error)
+        except OSError as error:  # of pyarrow, too
+            self.fail(of_file(error, target))
         except KeyboardInterrupt:
             sys.stderr.write("interrupted: run the same command to resume\n")
             self.exitcode = ExitStatus.INTERRUPTED
@@ -181,8 +184,10 @@ class ClustersExport(ToolCommand):
         target = Path(opts.o) if opts.o else place / f"{place.resolve().name}.clusters.parquet"
         try:
             self._export([*dict.fromkeys(args)], target)
-        except (StoreError, ValueError, OSError) as error:  # of pyarrow, too
+        except (StoreError, ValueError) as error:
             self.fail(error)
+        except OSError as error:  # of pyarrow, too
+            self.fail(of_file(error, target))
         except KeyboardInterrupt:
             sys.stderr.write("interrupted: nothing is written\n")
             self.exitcode = ExitStatus.INTERRUPTED
@@ -359,8 +364,11 @@ class GraphExport(ToolCommand):
         folder = Path(opts.o)
         try:
             graph = write_graph(Path(args[0]), folder)
-        except (StoreError, OSError) as error:
+        except StoreError as error:
             self.fail(error)
+            return
+        except OSError as error:
+            self.fail(of_file(error, folder))
             return
         for line in graph.left_out:
             print_error(line)
