@@ -581,7 +581,7 @@ def pages(jobdir: str | PathLike[str]) -> Iterator[Page]:
 
     `jobdir` may also be a hive's, a WARC file, a folder of them, or a WACZ package. A page that was
     fetched again, or seen under another URL, is there as often as the archive has it. Raise
-    FileNotFoundError if there is no archive, and StoreError behind the last page if some could not
+    FileNotFoundError if there is no archive, and StoreError after the last page if some could not
     be read.
     """
     from webcrawl.crawl.page_reading import read_page  # noqa: PLC0415 - half of the time that a crawl's start takes
