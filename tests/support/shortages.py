@@ -15,6 +15,7 @@ from pathlib import Path
 import uvloop
 
 from tests.support.prepared import memory
+from webcrawl.crawl.exit_watch import watch_exit
 from webcrawl.store.worker import side_by_side
 
 SHORT = 0.5  # seconds
@@ -132,7 +133,8 @@ class Threads:
     """A pipeline that tells of each thread that Python starts from its opening on, and of those of
     C libraries.
 
-    Not of those that sync files side by side: one thread does it, too, where no other may be had.
+    Not of those that sync files side by side: one thread does it, too, where no other may be had;
+    nor of the one that says why a process does not end, which ends the same without it.
     Before 3.12 only those that still live at the end are told of, because Python raises no event
     for the thread of a Worker.
 
@@ -165,7 +167,10 @@ class Threads:
         return int(stat.rpartition(")")[2].split()[19])
 
     def _hear(self, event, _):
-        if event.startswith("_thread.start_") and not is_within(side_by_side, sys._getframe()):
+        if not event.startswith("_thread.start_"):
+            return
+        frame = sys._getframe()
+        if not any(is_within(one, frame) for one in (side_by_side, watch_exit)):
             self._tell(event)
 
     def _living(self):
