@@ -70,10 +70,11 @@ class DocumentsExport(ToolCommand):
         """Write the documents of all sources to one file."""
         if not args or not all(args):
             raise usage_error(f"which crawl? {program()} export documents JOBDIR, or WARC files")
-        source = Path(args[0])
-        place = source if source.is_dir() else source.parent
-        target = Path(opts.o) if opts.o else place / f"{place.resolve().name}.documents.parquet"
+        target = None
         try:
+            source = Path(args[0])
+            place = source if source.is_dir() else source.parent
+            target = Path(opts.o) if opts.o else place / f"{place.resolve().name}.documents.parquet"
             self._export(args, target)
         except ValueError as error:
             self.fail(error)
