@@ -151,6 +151,7 @@ class Crawling:
         self._values = values
         self._is_kept = is_kept
         self._running: _Thread | None = None
+        self._running_lock = threading.Lock()
         # why the last iteration ended: "finished", "stopped", or a limit's
         self.reason: str | None = None
         self._stats: dict[str, Any] = {}
@@ -194,19 +195,23 @@ class Crawling:
         return self._pages()
 
     def _pages(self) -> Pages:
-        if self._running is not None:
-            raise RuntimeError("only one loop over the pages of a crawl is possible at a time")
-        self.reason = None
-        if not self._is_kept:
-            self._values = {**self._values, "JOBDIR": tempfile.mkdtemp(prefix="webcrawl-")}
-        self._running = _Thread(self._seeds, self._limit, self._given, self._values, self._ended)
-        return Pages(self._running)
+        with self._running_lock:
+            if self._running is not None:
+                raise RuntimeError("only one loop over the pages of a crawl is possible at a time")
+            self.reason = None
+            if not self._is_kept:
+                self._values = {**self._values, "JOBDIR": tempfile.mkdtemp(prefix="webcrawl-")}
+            # It has begun when this returns, and may even have ended
+            running = _Thread(self._seeds, self._limit, self._given, self._values, self._ended)
+            self._running = running
+        return Pages(running)
 
     def _ended(self, reason: str, stats: dict[str, Any]) -> None:
         """Called in the crawl's thread."""
         self.reason = reason
         self._stats = stats
-        self._running = None
+        with self._running_lock:
+            self._running = None
         if not self._is_kept:
             shutil.rmtree(self.jobdir, ignore_errors=True)
 
@@ -217,7 +222,8 @@ class Crawling:
 
         Raises why that failed.
         """
-        running = self._running
+        with self._running_lock:
+            running = self._running
         if running is not None:
             running.stop()
             running.wait()
