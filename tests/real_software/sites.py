@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,15 +62,17 @@ def served(site: Site, folder: Path) -> Iterator[str]:
 def _started(stack: ExitStack, *words: object, **more) -> None:
     """Start a server, which ends with the stack."""
     log = stack.enter_context(open(more.pop("log"), "ab"))  # noqa: PTH123, SIM115 - so closed
-    process = subprocess.Popen([str(word) for word in words], stdout=log, stderr=log, **more)
+    command = [str(word) for word in words]
+    process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **more)
 
     def end() -> None:
-        process.terminate()
-        try:
+        # PHP's workers outlive the process that was started
+        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, signal.SIGTERM)
             process.wait(TO_END)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
     stack.callback(end)
 
