@@ -591,7 +591,7 @@ def pages(jobdir: str | PathLike[str]) -> Iterator[Page]:
     be read.
     """
     from webcrawl.crawl.page_reading import read_page  # noqa: PLC0415 - half of the time that a crawl's start takes
-    from webcrawl.record.archives import LOSS_PREFIX, Archives, PayloadPlaces, from_the_beginning  # noqa: PLC0415 - as above
+    from webcrawl.record.archives import Archives, PayloadPlaces, from_the_beginning  # noqa: PLC0415 - as above
     from webcrawl.record.warc.archive_files import NoArchive, archive_files  # noqa: PLC0415 - as above
 
     try:
@@ -603,7 +603,7 @@ def pages(jobdir: str | PathLike[str]) -> Iterator[Page]:
         originals = PayloadPlaces(Path(folder) / "originals.db")
         try:
             for answer in Archives(files, from_the_beginning, originals, ARCHIVED_TRUNCATE):
-                lost += sum(reason.startswith(LOSS_PREFIX) for reason in answer.counters)
+                lost += answer.losses
                 if answer.download is not None and not answer.download[0].is_own:
                     yield read_page(*answer.download, KINDS)
         finally:

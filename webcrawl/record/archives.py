@@ -125,6 +125,11 @@ class ArchivedAnswer:
     is_of_other_shard: bool = False
     record: str = ""  # the identifier of the download's first record
 
+    @property
+    def losses(self) -> int:
+        """Return how many places before `resume_at` could not be read."""
+        return sum(name.startswith(LOSS_PREFIX) for name in self.counters)
+
 
 def from_the_beginning(_: str) -> None:
     """Return None: the `resume_place_of` of archives that no earlier run has read."""

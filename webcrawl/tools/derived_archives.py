@@ -21,7 +21,7 @@ from webcrawl.base.model import Exchange
 from webcrawl.content.html.link_kinds import KINDS, PageLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.page_reading import read_page
-from webcrawl.record.archives import LOSS_PREFIX, ArchivedAnswer, Archives, from_the_beginning
+from webcrawl.record.archives import ArchivedAnswer, Archives, from_the_beginning
 from webcrawl.record.warc.archive_files import NoArchive, archive_files
 from webcrawl.record.warc.warc_record import (
     WARC_FIELDS,
@@ -118,7 +118,7 @@ class Derived:
         Answers to the crawl's own requests, such as those for robots.txt, are left out.
         """
         for answer in Archives([path], from_the_beginning, None, MAX_BODY_BYTES):
-            self.lost += sum(reason.startswith(LOSS_PREFIX) for reason in answer.counters)
+            self.lost += answer.losses
             if answer.download is None:
                 continue
             link, exchange = answer.download
